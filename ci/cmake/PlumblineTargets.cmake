@@ -1,4 +1,4 @@
-# The three functions that every CMakeLists.txt below the root is made of.
+# The functions that every CMakeLists.txt below the root is made of.
 
 # plumbline_library(NAME SOURCES a.cc b.cc [PUBLIC dep...] [PRIVATE dep...])
 # One library a folder: target plumbline_NAME, alias plumbline::NAME. Includes are written from the project's root.
@@ -33,4 +33,31 @@ function(plumbline_test name)
     PLUMBLINE_SOURCE_DIR="${PROJECT_SOURCE_DIR}" PLUMBLINE_BINARY_DIR="${PROJECT_BINARY_DIR}")
   gtest_discover_tests(${name} DISCOVERY_MODE PRE_TEST TEST_PREFIX "${name}."
     PROPERTIES LABELS "${ARG_LABELS}" TIMEOUT ${ARG_TIMEOUT} ENVIRONMENT "${ARG_ENVIRONMENT}")
+endfunction()
+
+set(PLUMBLINE_FUZZ_RUNS 2000 CACHE STRING "Mutations that the ctest entry of each fuzz target tries")
+
+# plumbline_fuzz(NAME [SOURCES a.cc...] [DEPS dep...])
+# A fuzz target of tests/fuzz: SOURCES (default NAME_fuzz.cc) defines LLVMFuzzerTestOneInput, corpus/NAME holds the
+# seeds. libFuzzer drives it where the compiler has a usable one, tests/fuzz/driver.cc elsewhere; both take the same
+# flags. ctest entry fuzz.NAME, label fuzz.
+function(plumbline_fuzz name)
+  cmake_parse_arguments(ARG "" "" "SOURCES;DEPS" ${ARGN})
+  if(NOT ARG_SOURCES)
+    set(ARG_SOURCES ${name}_fuzz.cc)
+  endif()
+  add_executable(${name}_fuzz ${ARG_SOURCES})
+  target_link_libraries(${name}_fuzz PRIVATE plumbline_flags ${ARG_DEPS})
+  if(CMAKE_CXX_COMPILER_ID STREQUAL "Clang" AND CMAKE_CXX_COMPILER_VERSION VERSION_GREATER_EQUAL 15)
+    target_compile_options(${name}_fuzz PRIVATE -fsanitize=fuzzer)
+    target_link_options(${name}_fuzz PRIVATE -fsanitize=fuzzer)
+  else()
+    target_link_libraries(${name}_fuzz PRIVATE plumbline_fuzz_driver)
+  endif()
+  # A copy of the seeds: libFuzzer adds what it finds to the folder that it is given.
+  file(COPY ${CMAKE_CURRENT_SOURCE_DIR}/corpus/${name} DESTINATION ${CMAKE_CURRENT_BINARY_DIR}/corpus)
+  add_test(NAME fuzz.${name}
+    COMMAND ${name}_fuzz -runs=${PLUMBLINE_FUZZ_RUNS} -max_total_time=30 -timeout=10 -seed=1
+      -artifact_prefix=${CMAKE_CURRENT_BINARY_DIR}/${name}. ${CMAKE_CURRENT_BINARY_DIR}/corpus/${name})
+  set_tests_properties(fuzz.${name} PROPERTIES LABELS fuzz TIMEOUT 120)
 endfunction()
