@@ -1,0 +1,26 @@
+#pragma once
+
+#include <span>
+
+#include "engine/clock/clock.h"
+#include "engine/core/batch.h"
+
+namespace plumbline {
+
+// Computes the steps that the scheduler decides on. One batch at a time, always from the same thread (not
+// the one that made it). What it needs to know about a request stands in the batch; it keeps nothing by
+// request.
+class Executor {
+ public:
+  virtual ~Executor() = default;
+
+  // Computes the batch. `sampled` has one place an entry; those of entries with `samples` must be filled with
+  // ids below the vocabulary, the others are ignored. In real time it blocks until the ids are there, and
+  // what it returns is not read. In virtual time it returns at once with the step's length in ns, at least 0.
+  //
+  // An exception ends the engine: all requests finish with kError and its text, and the engine throws
+  // Error(kEngineFailed) from then on.
+  virtual TimeNs Execute(const Batch& batch, std::span<TokenId> sampled) = 0;
+};
+
+}  // namespace plumbline
