@@ -18,6 +18,8 @@ struct RankCapacity {
   std::int64_t pipeline_parallel_size = 1;
   std::int64_t data_parallel_size = 1;
   std::int64_t world_size = 1;
+
+  bool operator==(const RankCapacity&) const = default;
 };
 
 // Complete (one entry a rank) or unknown with a reason; never a guess.
@@ -31,6 +33,8 @@ struct KvCapacity {
     for (const RankCapacity& rank : per_engine) total += rank.num_gpu_blocks;
     return total;
   }
+
+  bool operator==(const KvCapacity&) const = default;
 };
 
 }  // namespace plumbline
