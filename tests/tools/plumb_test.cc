@@ -1,0 +1,61 @@
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "tools/command.h"
+
+namespace plumbline {
+namespace {
+
+struct Outcome {
+  int code;
+  std::string out;
+  std::string err;
+};
+
+Outcome Plumb(const std::vector<std::string>& arguments) {
+  Tools tools;
+  testing::internal::CaptureStdout();
+  testing::internal::CaptureStderr();
+  const int code = RunPlumb(arguments, tools);
+  Outcome outcome{code, testing::internal::GetCapturedStdout(), testing::internal::GetCapturedStderr()};
+  return outcome;
+}
+
+TEST(Plumb, VersionIsOneLine) {
+  const Outcome outcome = Plumb({"--version"});
+  EXPECT_EQ(outcome.code, 0);
+  EXPECT_EQ(outcome.out.substr(0, 6), "plumb ");
+  EXPECT_EQ(outcome.out.find('\n'), outcome.out.size() - 1);
+}
+
+TEST(Plumb, UnknownCommandNamesTheNearest) {
+  const Outcome outcome = Plumb({"doctr"});
+  EXPECT_EQ(outcome.code, 1);
+  EXPECT_NE(outcome.err.find("plumb: doctr: is not a command (known: "), std::string::npos) << outcome.err;
+  EXPECT_NE(outcome.err.find("did you mean doctor?"), std::string::npos) << outcome.err;
+  EXPECT_EQ(outcome.out, "");
+}
+
+TEST(Plumb, UnknownFlagNamesCommandAndNearest) {
+  const Outcome outcome = Plumb({"doctor", "--hlp=3"});
+  EXPECT_EQ(outcome.code, 1);
+  EXPECT_EQ(outcome.err, "plumb: --hlp: is not a flag of 'plumb doctor'; did you mean --help?\n");
+}
+
+TEST(Plumb, NoCommandIsBadUsage) {
+  const Outcome outcome = Plumb({});
+  EXPECT_EQ(outcome.code, 1);
+  EXPECT_EQ(outcome.err, "plumb: a command is missing; plumb --help lists them\n");
+}
+
+TEST(Plumb, DoctorFindsCoresAndMemory) {
+  const Outcome outcome = Plumb({"doctor"});
+  EXPECT_EQ(outcome.code, 0) << outcome.err;
+  EXPECT_NE(outcome.out.find("cores"), std::string::npos) << outcome.out;
+  EXPECT_NE(outcome.out.find("GiB"), std::string::npos) << outcome.out;
+}
+
+}  // namespace
+}  // namespace plumbline
