@@ -27,9 +27,36 @@ void RejectNonFinite(const Json& value, const std::string& path) {
   }
 }
 
+// Deeper nesting than any file of ours or of others needs; without a limit a hostile file overflows the stack
+// of whoever walks the value.
+constexpr int kDeepestNesting = 200;
+
+void RejectDeepNesting(std::string_view text, const std::string& file, std::int64_t first_line) {
+  int depth = 0;
+  bool in_string = false;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const char c = text[i];
+    if (in_string) {
+      if (c == '\\') ++i;
+      if (c == '"') in_string = false;
+    } else if (c == '"') {
+      in_string = true;
+    } else if (c == '[' || c == '{') {
+      if (++depth > kDeepestNesting) {
+        ThrowBadInput({.file = file,
+                       .line = first_line + LinesBefore(text, i),
+                       .problem = fmt::format("is JSON nested deeper than {} levels", kDeepestNesting)});
+      }
+    } else if (c == ']' || c == '}') {
+      --depth;
+    }
+  }
+}
+
 }  // namespace
 
 Json ParseJson(std::string_view text, const std::string& file, std::int64_t first_line) {
+  RejectDeepNesting(text, file, first_line);
   try {
     return Json::parse(text.begin(), text.end());
   } catch (const Json::parse_error& error) {

@@ -11,8 +11,8 @@ namespace plumbline {
 
 using Json = nlohmann::ordered_json;
 
-// Parses strict JSON. Throws Error(kBadInput) with file, line and column; `first_line` is the line of the
-// text's start in the file (JSONL readers pass the row's).
+// Parses strict JSON of at most 200 nested levels. Throws Error(kBadInput) with file, line and column;
+// `first_line` is the line of the text's start in the file (JSONL readers pass the row's).
 Json ParseJson(std::string_view text, const std::string& file, std::int64_t first_line = 1);
 Json ReadJsonFile(const std::string& path);
 

@@ -33,6 +33,13 @@ TEST(ParseJson, RefusesNaN) {
   EXPECT_THROW(ParseJson("{\"a\": NaN}", "f"), Error);
 }
 
+TEST(ParseJson, RefusesNestingThatWouldOverflowTheStack) {
+  EXPECT_THAT(MessageOf([] { ParseJson("\n" + std::string(1'000'000, '['), "f.json"); }),
+              HasSubstr("f.json:2: is JSON nested deeper than 200 levels"));
+  const std::string brackets_in_text = "\"" + std::string(300, '[') + "\\\"[\"";
+  EXPECT_EQ(ParseJson(brackets_in_text, "f").get<std::string>().size(), 302u);
+}
+
 TEST(PrintJson, NonFiniteNumberIsABug) {
   Json value;
   value["rate"] = std::numeric_limits<double>::infinity();
