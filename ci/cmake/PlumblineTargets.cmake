@@ -17,22 +17,28 @@ function(plumbline_library name)
   target_link_libraries(plumbline_${name} ${scope} ${ARG_PUBLIC})
 endfunction()
 
-# plumbline_test(NAME SOURCES a_test.cc [DEPS dep...] [LABELS label...] [ENVIRONMENT A=b...] [TIMEOUT seconds])
+# plumbline_test(NAME SOURCES a_test.cc [DEPS dep...] [LABELS label...] [ENVIRONMENT A=b...] [TIMEOUT seconds] [TIMING])
 # One GoogleTest program, one ctest entry a test case, found when ctest runs (not while building). Label: unit.
+# TIMING: the tests judge time; they run alone (RUN_SERIAL), and never under a sanitizer (label timing).
 function(plumbline_test name)
-  cmake_parse_arguments(ARG "" "TIMEOUT" "SOURCES;DEPS;LABELS;ENVIRONMENT" ${ARGN})
+  cmake_parse_arguments(ARG "TIMING" "TIMEOUT" "SOURCES;DEPS;LABELS;ENVIRONMENT" ${ARGN})
   if(NOT ARG_LABELS)
     set(ARG_LABELS unit)
   endif()
   if(NOT ARG_TIMEOUT)
     set(ARG_TIMEOUT 120)
   endif()
+  set(serial FALSE)
+  if(ARG_TIMING)
+    list(APPEND ARG_LABELS timing)
+    set(serial TRUE)
+  endif()
   add_executable(${name} ${ARG_SOURCES})
   target_link_libraries(${name} PRIVATE plumbline_flags ${ARG_DEPS} GTest::gmock GTest::gtest_main)
   target_compile_definitions(${name} PRIVATE
     PLUMBLINE_SOURCE_DIR="${PROJECT_SOURCE_DIR}" PLUMBLINE_BINARY_DIR="${PROJECT_BINARY_DIR}")
   gtest_discover_tests(${name} DISCOVERY_MODE PRE_TEST TEST_PREFIX "${name}."
-    PROPERTIES LABELS "${ARG_LABELS}" TIMEOUT ${ARG_TIMEOUT} ENVIRONMENT "${ARG_ENVIRONMENT}")
+    PROPERTIES LABELS "${ARG_LABELS}" TIMEOUT ${ARG_TIMEOUT} ENVIRONMENT "${ARG_ENVIRONMENT}" RUN_SERIAL ${serial})
 endfunction()
 
 set(PLUMBLINE_FUZZ_RUNS 2000 CACHE STRING "Mutations that the ctest entry of each fuzz target tries")
