@@ -28,17 +28,22 @@ function(plumbline_test name)
   if(NOT ARG_TIMEOUT)
     set(ARG_TIMEOUT 120)
   endif()
-  set(serial FALSE)
   if(ARG_TIMING)
     list(APPEND ARG_LABELS timing)
-    set(serial TRUE)
   endif()
   add_executable(${name} ${ARG_SOURCES})
   target_link_libraries(${name} PRIVATE plumbline_flags ${ARG_DEPS} GTest::gmock GTest::gtest_main)
   target_compile_definitions(${name} PRIVATE
     PLUMBLINE_SOURCE_DIR="${PROJECT_SOURCE_DIR}" PLUMBLINE_BINARY_DIR="${PROJECT_BINARY_DIR}")
-  gtest_discover_tests(${name} DISCOVERY_MODE PRE_TEST TEST_PREFIX "${name}."
-    PROPERTIES LABELS "${ARG_LABELS}" TIMEOUT ${ARG_TIMEOUT} ENVIRONMENT "${ARG_ENVIRONMENT}" RUN_SERIAL ${serial})
+  gtest_discover_tests(${name} DISCOVERY_MODE PRE_TEST DISCOVERY_TIMEOUT 60 TEST_PREFIX "${name}.")
+  # Not by gtest_discover_tests(PROPERTIES): that takes lists (two labels) apart and keeps the first element.
+  file(CONFIGURE OUTPUT ${name}_properties.cmake @ONLY CONTENT [=[
+if(@name@_TESTS)
+  set_tests_properties(${@name@_TESTS} PROPERTIES LABELS "@ARG_LABELS@" TIMEOUT @ARG_TIMEOUT@
+    ENVIRONMENT "@ARG_ENVIRONMENT@" RUN_SERIAL @ARG_TIMING@)
+endif()
+]=])
+  set_property(DIRECTORY APPEND PROPERTY TEST_INCLUDE_FILES ${CMAKE_CURRENT_BINARY_DIR}/${name}_properties.cmake)
 endfunction()
 
 set(PLUMBLINE_FUZZ_RUNS 2000 CACHE STRING "Mutations that the ctest entry of each fuzz target tries")
