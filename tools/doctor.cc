@@ -7,8 +7,9 @@
 #include <string>
 #include <vector>
 
+#include "fixtures/machine.h"
 #include "tools/command.h"
-#include "tools/machine.h"
+#include "tools/probes.h"
 
 namespace plumbline {
 namespace {
