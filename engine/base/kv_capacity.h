@@ -13,7 +13,7 @@ struct RankCapacity {
   std::int64_t data_parallel_rank = 0;
   std::int64_t num_gpu_blocks = 0;  // blocks in the scheduler's pool, whatever the device
   std::int64_t block_size = 0;      // tokens
-  std::optional<std::int64_t> kv_cache_size_tokens;
+  std::optional<std::int64_t> kv_cache_size_tokens{};
   std::int64_t tensor_parallel_size = 1;
   std::int64_t pipeline_parallel_size = 1;
   std::int64_t data_parallel_size = 1;
@@ -24,8 +24,8 @@ struct RankCapacity {
 
 // Complete (one entry a rank) or unknown with a reason; never a guess.
 struct KvCapacity {
-  std::vector<RankCapacity> per_engine;  // empty when unknown
-  std::string unknown_reason;            // empty when complete
+  std::vector<RankCapacity> per_engine{};  // empty when unknown
+  std::string unknown_reason{};            // empty when complete
 
   bool complete() const { return unknown_reason.empty() && !per_engine.empty(); }
   std::int64_t TotalBlocks() const {
