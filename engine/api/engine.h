@@ -11,7 +11,9 @@
 
 namespace plumbline {
 
-// Moves an engine that lives in virtual time. One thread, the same that calls Submit.
+// Moves an engine that lives in virtual time. One thread, the same that calls Submit. What is submitted
+// before AdvanceTo(t) with a due time up to t is seen by whatever happens at t, so callers submit first and
+// advance then; a request may also be submitted ahead of its due time.
 class VirtualTime {
  public:
   virtual ~VirtualTime() = default;
@@ -27,8 +29,8 @@ class VirtualTime {
 // Threads: Submit, Cancel, Sample, TakeSteps and ResetPrefixCache may be called from any thread but not
 // concurrently with each other unless said; events come from a thread of the engine's own (in virtual time:
 // from AdvanceTo). Errors: a request that cannot be served ends with a kFinished event, never an exception.
-// An engine that died throws Error(kEngineFailed) with its last words from every call, after it has finished
-// all requests in flight with kError.
+// An engine that died finishes all requests in flight with kError and throws Error(kEngineFailed) with its
+// last words from every call but facts, TakeSteps and Shutdown; so does, after Shutdown, one that did not.
 class Engine {
  public:
   virtual ~Engine() = default;

@@ -21,6 +21,10 @@ class Executor {
   // An exception ends the engine: all requests finish with kError and its text, and the engine throws
   // Error(kEngineFailed) from then on.
   virtual TimeNs Execute(const Batch& batch, std::span<TokenId> sampled) = 0;
+
+  // False for an executor that models time only: `sampled` is then empty, and events carry counts without
+  // ids.
+  virtual bool TellsTokenIds() const { return true; }
 };
 
 }  // namespace plumbline

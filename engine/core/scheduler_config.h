@@ -19,22 +19,24 @@ struct SchedulerConfig {
 // Throws Error(kBadInput) naming the field that makes no scheduler.
 void CheckSchedulerConfig(const SchedulerConfig& config);
 
-// Where engines differ by decision, not by code: a real engine and the reference simulator run the same loop
-// under two of these.
+// Where engines differ by decision, not by code: a real engine and the reference simulator run the same
+// scheduler under two of these.
 struct SchedulingPolicy {
-  // The time that `queued -> scheduled` ends with: the first chunk of a prompt (real engines), or every chunk
-  // until the prompt is done, the last one standing (the reference simulator's queuing_delay).
-  bool queuing_ends_with_last_chunk = false;
   // The hash chain of the prefix cache covers the recorded answer from the start (the reference simulator,
   // which never samples), instead of growing as tokens are sampled.
   bool outputs_known_ahead = false;
-  // An idle loop looks for new requests in steps of this length, counted from its last event. 0 = it wakes
-  // when a request comes.
+  // A completed batch is judged by what its requests have reached by now, later batches in flight included
+  // (the reference simulator), instead of by what that batch computed. The same with one batch in flight.
+  bool completion_reads_latest_progress = false;
+  // A request leaves when its prompt is computed: the prefill side of a prefill/decode split.
+  bool prefill_only = false;
+  // An idle engine in virtual time looks for new requests in steps of this length, counted from its last
+  // event. 0 = it wakes when a request comes.
   std::int64_t idle_poll_ns = 0;
 };
 
 constexpr SchedulingPolicy kRealEnginePolicy{};
 constexpr SchedulingPolicy kReferenceSimulatorPolicy{
-    .queuing_ends_with_last_chunk = true, .outputs_known_ahead = true, .idle_poll_ns = 1'000'000};
+    .outputs_known_ahead = true, .completion_reads_latest_progress = true, .idle_poll_ns = 1'000'000};
 
 }  // namespace plumbline
