@@ -38,10 +38,10 @@ struct Counters {
   std::int64_t prompt_tokens_cached = 0;
   std::int64_t generation_tokens = 0;
   std::int64_t preemptions = 0;
-  std::optional<std::int64_t> running;
-  std::optional<std::int64_t> waiting;
-  std::optional<std::int64_t> kv_blocks_used;
-  std::optional<double> kv_cache_usage;  // 0 to 1
+  std::optional<std::int64_t> running{};
+  std::optional<std::int64_t> waiting{};
+  std::optional<std::int64_t> kv_blocks_used{};
+  std::optional<double> kv_cache_usage{};  // 0 to 1
 };
 
 // One step of an engine that has a scheduler of its own (steps.csv).
