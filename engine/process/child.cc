@@ -24,7 +24,8 @@ namespace {
 
 namespace process = boost::process::v2;
 
-constexpr off_t kTailBytes = 4096;
+constexpr off_t kStderrTailBytes = 4096;
+constexpr off_t kStdoutTailBytes = 65536;
 
 // A file in memory that stands for one of the child's streams. Unlike a pipe it cannot block either side, and
 // a child that dies before it has read everything raises no SIGPIPE here.
@@ -49,9 +50,9 @@ class MemoryFile {
     ::lseek(fd_, 0, SEEK_SET);
   }
 
-  std::string Tail() const {
+  std::string Tail(off_t bytes) const {
     const off_t size = ::lseek(fd_, 0, SEEK_END);
-    const off_t start = std::max<off_t>(0, size - kTailBytes);
+    const off_t start = std::max<off_t>(0, size - bytes);
     std::string tail(static_cast<std::size_t>(size - start), '\0');
     const ssize_t got = ::pread(fd_, tail.data(), tail.size(), start);
     tail.resize(static_cast<std::size_t>(std::max<ssize_t>(0, got)));
@@ -86,12 +87,13 @@ ChildResult RunChild(const std::string& program, const std::vector<std::string>&
                      std::string_view input, std::chrono::milliseconds timeout) {
   MemoryFile in("stdin");
   in.Fill(input);
+  MemoryFile out("stdout");
   MemoryFile err("stderr");
 
   boost::asio::io_context context;
   ChildResult result;
   try {
-    process::process child(context, program, arguments, process::process_stdio{in.fd(), nullptr, err.fd()});
+    process::process child(context, program, arguments, process::process_stdio{in.fd(), out.fd(), err.fd()});
     boost::asio::steady_timer timer(context, timeout);
     boost::system::error_code wait_error;
     child.async_wait([&](const boost::system::error_code& error, int) {
@@ -115,7 +117,8 @@ ChildResult RunChild(const std::string& program, const std::vector<std::string>&
   } catch (const boost::system::system_error& error) {
     throw Error(ExitCode::kEngineFailed, program + ": cannot be run: " + error.code().message());
   }
-  result.stderr_tail = err.Tail();
+  result.stderr_tail = err.Tail(kStderrTailBytes);
+  result.stdout_tail = out.Tail(kStdoutTailBytes);
   return result;
 }
 

@@ -19,9 +19,10 @@ ChildResult Shell(const std::string& script, std::string_view input = "",
   return RunChild("/bin/sh", {"-c", script}, input, timeout);
 }
 
-TEST(RunChild, GivesExitCodeAndStderr) {
-  const ChildResult result = Shell("echo hidden; echo seen >&2; exit 7");
+TEST(RunChild, GivesExitCodeAndBothStreams) {
+  const ChildResult result = Shell("echo out; echo seen >&2; exit 7");
   EXPECT_EQ(result.exit_code, 7);
+  EXPECT_EQ(result.stdout_tail, "out\n");
   EXPECT_EQ(result.stderr_tail, "seen\n");
   EXPECT_FALSE(result.ok());
   EXPECT_TRUE(Shell("exit 0").ok());
