@@ -3,6 +3,7 @@
 #include <string>
 #include <vector>
 
+#include "engine/base/json.h"
 #include "tools/command.h"
 
 namespace plumbline {
@@ -55,6 +56,23 @@ TEST(Plumb, DoctorFindsCoresAndMemory) {
   EXPECT_EQ(outcome.code, 0) << outcome.err;
   EXPECT_NE(outcome.out.find("cores"), std::string::npos) << outcome.out;
   EXPECT_NE(outcome.out.find("GiB"), std::string::npos) << outcome.out;
+}
+
+TEST(Plumb, DoctorNamesEveryThingThatEnginesNeed) {
+  const Outcome outcome = Plumb({"doctor"});
+  for (const char* what : {"cores", "memory", "instructions", "build", "engine torch", "BLAS", "CUDA", "NCCL",
+                           "GPU", "vllm", "gnuplot"}) {
+    EXPECT_NE(outcome.out.find(what), std::string::npos) << what << " in:\n" << outcome.out;
+  }
+}
+
+TEST(Plumb, DoctorPrintsCtestsResourceSpecification) {
+  const Outcome outcome = Plumb({"doctor", "--ctest-resources"});
+  ASSERT_EQ(outcome.code, 0) << outcome.err;
+  const Json spec = ParseJson(outcome.out, "stdout");
+  EXPECT_EQ(spec["version"]["major"], 1);
+  ASSERT_EQ(spec["local"].size(), 1U);
+  for (const Json& gpu : spec["local"][0]["gpus"]) EXPECT_EQ(gpu["slots"], 1);
 }
 
 }  // namespace
