@@ -1,0 +1,38 @@
+// What the programs load when they start. An empty program that links libtorch takes 0.3 s and 160 MB to
+// start, so that libtorch is loaded only when its engine is asked for.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <filesystem>
+
+#include "tests/fakes/run_command.h"
+
+namespace plumbline {
+namespace {
+
+using testing::HasSubstr;
+using testing::Not;
+
+// All that the dynamic loader opens for the command, at start and later.
+std::string LoadedBy(std::vector<std::string> command, std::vector<std::string> environment = {}) {
+  command.front() = PLUMBLINE_BINARY_DIR "/bin/" + command.front();
+  environment.push_back("LD_DEBUG=files");
+  return RunCommand(command, environment).err;
+}
+
+TEST(Programs, VersionMapsNoLibtorch) {
+  const std::string loaded = LoadedBy({"plumb", "--version"});
+  EXPECT_THAT(loaded, HasSubstr("libstdc++"));
+  EXPECT_THAT(loaded, Not(HasSubstr("libtorch")));
+  EXPECT_THAT(loaded, Not(HasSubstr("libcuda")));
+  EXPECT_THAT(loaded, Not(HasSubstr("libnccl")));
+}
+
+// The test above can fail: a program that does load the engine is seen to.
+TEST(Programs, LoadingThePluginIsSeen) {
+  const std::string plugin = PLUMBLINE_BINARY_DIR "/lib/libplumbline_torch.so";
+  if (!std::filesystem::exists(plugin)) GTEST_SKIP() << "this build has no torch engine";
+  EXPECT_THAT(LoadedBy({"plumb", "--version"}, {"LD_PRELOAD=" + plugin}), HasSubstr("libtorch_cpu"));
+}
+
+}  // namespace
+}  // namespace plumbline
