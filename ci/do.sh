@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # ci/do.sh JOB [ARGUMENT...]: every job of the project, on a developer's machine and in CI alike.
 # Settings (environment): PLUMBLINE_JOBS (parallel jobs, default: all cores), PLUMBLINE_FUZZ_RUNS (mutations a fuzz
-# target tries, default 2000), PLUMBLINE_REQUIRE (gpu,vllm: a skip for want of these is a failure),
+# target tries, default 2000) and PLUMBLINE_FUZZ_SECONDS (for at most so long, default 10), PLUMBLINE_REQUIRE (gpu,vllm:
+# a skip for want of these is a failure),
 # PLUMBLINE_GOLDEN_PATH (folders with recorded examples; default ../shared/packs/llmservingsim where that exists).
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
@@ -112,7 +113,7 @@ NOT_UNDER_SANITIZERS='^(fuzz|bench|timing|slow)$'
 
 job_asan() { ## AddressSanitizer and UBSan run of everything but the torch engine
   use_recorded_examples
-  configure_and_build asan -DPLUMBLINE_FUZZ_RUNS="${PLUMBLINE_FUZZ_RUNS:-2000}"
+  configure_and_build asan
   run_ctest asan asan -LE "$NOT_UNDER_SANITIZERS" "$@"
 }
 
@@ -131,8 +132,9 @@ job_tsan() { ## ThreadSanitizer run of scheduling and replay
   run_ctest tsan tsan -R "^($programs)\\." -LE "$NOT_UNDER_SANITIZERS" "$@"
 }
 
-job_fuzz() { ## fuzz each parser of outside data for a short while, under the sanitizers; PLUMBLINE_FUZZ_RUNS=N for longer
-  configure_and_build asan -DPLUMBLINE_FUZZ_RUNS="${PLUMBLINE_FUZZ_RUNS:-2000}"
+job_fuzz() { ## fuzz each parser of outside data for a short while, under the sanitizers; longer with PLUMBLINE_FUZZ_RUNS
+  configure_and_build asan -DPLUMBLINE_FUZZ_RUNS="${PLUMBLINE_FUZZ_RUNS:-2000}" \
+    -DPLUMBLINE_FUZZ_SECONDS="${PLUMBLINE_FUZZ_SECONDS:-10}"
   run_ctest fuzz asan -L '^fuzz$' "$@"
 }
 
@@ -143,12 +145,18 @@ job_format() { ## check the C++ format (clang-format 14, as Debian 12 has it)
   echo "$(git ls-files '*.h' '*.cc' '*.cu' | wc -l) files are formatted"
 }
 
-job_lint() { ## clang-tidy over the files that differ from main (or over the files given)
+job_lint() { ## clang-tidy over the sources that differ from main; `lint all` over all, `lint FILE...` over these
   install_packages "${LINT_PACKAGES[@]}"
-  configure_and_build dev -- help >/dev/null
+  configure_and_build dev
   local files=("$@")
-  [ ${#files[@]} -gt 0 ] || mapfile -t files < <(git diff --name-only --diff-filter=d main -- '*.cc')
-  [ ${#files[@]} -eq 0 ] && echo "no file differs from main" && return
+  case ${1:-} in
+    '') mapfile -t files < <(git diff --name-only --diff-filter=d main -- '*.cc') ;;
+    all) mapfile -t files < <(git ls-files 'engine/*.cc' 'fixtures/*.cc' 'suites/*.cc' 'tools/*.cc') ;;
+  esac
+  if [ ${#files[@]} -eq 0 ]; then
+    echo "no source differs from main"
+    return
+  fi
   printf '%s\0' "${files[@]}" | xargs -0 -n 1 -P "$JOBS" clang-tidy -p build/dev --quiet
 }
 

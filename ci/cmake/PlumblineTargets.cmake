@@ -47,6 +47,7 @@ endif()
 endfunction()
 
 set(PLUMBLINE_FUZZ_RUNS 2000 CACHE STRING "Mutations that the ctest entry of each fuzz target tries")
+set(PLUMBLINE_FUZZ_SECONDS 10 CACHE STRING "Longest time of such an entry")
 
 # plumbline_fuzz(NAME [SOURCES a.cc...] [DEPS dep...])
 # A fuzz target of tests/fuzz: SOURCES (default NAME_fuzz.cc) defines LLVMFuzzerTestOneInput, corpus/NAME holds the
@@ -68,7 +69,8 @@ function(plumbline_fuzz name)
   # A copy of the seeds: libFuzzer adds what it finds to the folder that it is given.
   file(COPY ${CMAKE_CURRENT_SOURCE_DIR}/corpus/${name} DESTINATION ${CMAKE_CURRENT_BINARY_DIR}/corpus)
   add_test(NAME fuzz.${name}
-    COMMAND ${name}_fuzz -runs=${PLUMBLINE_FUZZ_RUNS} -max_total_time=30 -timeout=10 -seed=1
+    COMMAND ${name}_fuzz -runs=${PLUMBLINE_FUZZ_RUNS} -max_total_time=${PLUMBLINE_FUZZ_SECONDS} -timeout=10 -seed=1
       -artifact_prefix=${CMAKE_CURRENT_BINARY_DIR}/${name}. ${CMAKE_CURRENT_BINARY_DIR}/corpus/${name})
-  set_tests_properties(fuzz.${name} PROPERTIES LABELS fuzz TIMEOUT 120)
+  math(EXPR timeout "${PLUMBLINE_FUZZ_SECONDS} + 60")
+  set_tests_properties(fuzz.${name} PROPERTIES LABELS fuzz TIMEOUT ${timeout})
 endfunction()
