@@ -169,7 +169,8 @@ class RealTimeEngine final : public CoreEngine {
   }
 
   // The last that the thread does. Nothing gets into the mailbox once `stop_` is set; the sinks are called
-  // without the lock, for they may have locks of their own.
+  // without the lock, for they may have locks of their own. Whoever learns from them that the engine is gone
+  // finds its last steps published.
   void Close(const std::string& death) {
     {
       const std::lock_guard lock(mutex_);
@@ -177,6 +178,7 @@ class RealTimeEngine final : public CoreEngine {
       stop_ = true;
       for (auto& request : submitted_) loop_.Submit(std::move(request));
       submitted_.clear();
+      Publish();
     }
     const bool died = !death.empty();
     loop_.FinishAll(clock_.NowNs(), died ? FinishReason::kError : FinishReason::kCancelled,
