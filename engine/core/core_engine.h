@@ -19,16 +19,14 @@ struct CoreEngineParts {
   std::unique_ptr<Executor> executor;
 };
 
-// An engine with continuous batching over an executor, on the monotonic clock: a thread of its own runs the
-// step loop. The threading rules are Engine's; ResetPrefixCache waits for the end of the step under way.
+// An engine with continuous batching over an executor, on the monotonic clock (MakeEngine says how).
 //
 // A request that can never be served is refused at submit (kFinished with kRefused and the numbers): a prompt
 // and answer longer than max_model_len or than the whole KV cache, an id outside the vocabulary, ids that are
 // not input_toks many, an id that is in flight already.
 std::unique_ptr<Engine> MakeCoreEngine(CoreEngineParts parts);
 
-// The same engine in virtual time: no thread, no clock; the caller moves it through virtual_time(). A request
-// arrives at its due time, or at the time last advanced to if that is later.
+// The same engine in virtual time: no thread, no clock; the caller moves it through virtual_time().
 std::unique_ptr<Engine> MakeVirtualCoreEngine(CoreEngineParts parts);
 
 }  // namespace plumbline

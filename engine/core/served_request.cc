@@ -19,7 +19,7 @@ std::string BadTokenId(const Request& request, const std::optional<std::int64_t>
 }
 
 // The last output token is never put into the KV cache, so a request needs one place less than its length.
-std::string Refusal(const Request& request, const Facts& facts, const SchedulerConfig& config) {
+std::string Refusal(const Request& request, const RequestLimits& limits, const SchedulerConfig& config) {
   constexpr std::int64_t kMost = std::numeric_limits<std::int32_t>::max();
   if (request.input_toks < 1 || request.output_toks < 1 || request.input_toks > kMost ||
       request.output_toks > kMost) {
@@ -32,9 +32,9 @@ std::string Refusal(const Request& request, const Facts& facts, const SchedulerC
     return fmt::format("the prompt has {} token ids but input_toks is {}", request.prompt_token_ids.size(),
                        request.input_toks);
   }
-  if (facts.max_model_len && total > *facts.max_model_len) {
+  if (limits.max_model_len && total > *limits.max_model_len) {
     return fmt::format("{} prompt + {} output tokens exceed max_model_len {}", request.input_toks,
-                       request.output_toks, *facts.max_model_len);
+                       request.output_toks, *limits.max_model_len);
   }
   const std::int64_t blocks = (total - 1 + config.block_size - 1) / config.block_size;
   if (blocks > config.num_blocks) {
@@ -48,21 +48,21 @@ std::string Refusal(const Request& request, const Facts& facts, const SchedulerC
         "prefill is off",
         request.input_toks, request.output_toks, config.max_num_batched_tokens);
   }
-  return BadTokenId(request, facts.vocab_size);
+  return BadTokenId(request, limits.vocab_size);
 }
 
 }  // namespace
 
-std::unique_ptr<ServedRequest> MakeServedRequest(Request request, EventSink& sink, const Facts& facts,
-                                                 const SchedulerConfig& config,
+std::unique_ptr<ServedRequest> MakeServedRequest(Request request, EventSink& sink,
+                                                 const RequestLimits& limits, const SchedulerConfig& config,
                                                  const SchedulingPolicy& policy) {
   auto served = std::make_unique<ServedRequest>();
   served->sink = &sink;
-  served->refusal = Refusal(request, facts, config);
+  served->refusal = Refusal(request, limits, config);
   served->id = request.id;
   served->input_toks = request.input_toks;
   served->output_toks = request.output_toks;
-  served->arrival_ns = request.due_ns;
+  served->due_ns = request.due_ns;
   served->sampling = request.sampling;
   if (!served->refusal.empty()) return served;
   served->token_ids = std::move(request.prompt_token_ids);

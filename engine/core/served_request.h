@@ -5,22 +5,33 @@
 
 #include "engine/api/event.h"
 #include "engine/api/facts.h"
+#include "engine/core/engine_loop.h"
 #include "engine/core/scheduler_config.h"
 #include "engine/core/sequence.h"
 
 namespace plumbline {
 
 // A request on its way through an engine: the scheduler's view of it, and who is told.
-struct ServedRequest final : Sequence {
+struct ServedRequest final : LoopRequest, Sequence {
   EventSink* sink = nullptr;
   std::string refusal;     // why it cannot be served; empty = it can
   bool announced = false;  // its kScheduled event is out
 };
 
-// Checks the request against what the engine resolved to and sets `refusal`, with the numbers. Reserves what
-// the request can ever need, so that serving it allocates nothing.
-std::unique_ptr<ServedRequest> MakeServedRequest(Request request, EventSink& sink, const Facts& facts,
-                                                 const SchedulerConfig& config,
+// What an engine can serve at all, beside what its scheduler says. Absent = no limit.
+struct RequestLimits {
+  RequestLimits() = default;
+  explicit RequestLimits(const Facts& facts)
+      : vocab_size(facts.vocab_size), max_model_len(facts.max_model_len) {}
+
+  std::optional<std::int64_t> vocab_size;
+  std::optional<std::int64_t> max_model_len;
+};
+
+// Checks the request and sets `refusal`, with the numbers. Reserves what the request can ever need, so that
+// serving it allocates nothing.
+std::unique_ptr<ServedRequest> MakeServedRequest(Request request, EventSink& sink,
+                                                 const RequestLimits& limits, const SchedulerConfig& config,
                                                  const SchedulingPolicy& policy);
 
 }  // namespace plumbline

@@ -6,13 +6,24 @@
 
 namespace plumbline {
 
-StepLoop::StepLoop(const SchedulerConfig& config, const SchedulingPolicy& policy, Executor& executor,
-                   TimeMode mode)
-    : policy_(policy), executor_(executor), mode_(mode), scheduler_(config, policy, *this) {
+StepLoop::StepLoop(const SchedulerConfig& config, const SchedulingPolicy& policy, const RequestLimits& limits,
+                   std::unique_ptr<Executor> executor, TimeMode mode)
+    : config_(config),
+      policy_(policy),
+      limits_(limits),
+      executor_(std::move(executor)),
+      mode_(mode),
+      scheduler_(config, policy, *this) {
   steps_.reserve(4096);
 }
 
-void StepLoop::Submit(std::unique_ptr<ServedRequest> request) {
+std::unique_ptr<LoopRequest> StepLoop::Prepare(Request request, EventSink& sink) const {
+  return MakeServedRequest(std::move(request), sink, limits_, config_, policy_);
+}
+
+void StepLoop::Submit(std::unique_ptr<LoopRequest> prepared, TimeNs arrival_ns) {
+  std::unique_ptr<ServedRequest> request(static_cast<ServedRequest*>(prepared.release()));
+  request->arrival_ns = arrival_ns;
   if (request->refusal.empty() && live_.contains(request->id)) {
     request->refusal = fmt::format("a request with id {} is in flight already", request->id);
   }
@@ -99,8 +110,8 @@ void StepLoop::StartBatch(TimeNs now) {
            .waiting = static_cast<std::int32_t>(scheduler_.waiting().size()),
            .kv_blocks_used = static_cast<std::int32_t>(scheduler_.kv_cache().pool().num_held()),
            .preempted = static_cast<std::int32_t>(batch_.preempted)};
-  sampled_.resize(executor_.TellsTokenIds() ? batch_.entries.size() : 0);
-  const TimeNs length = executor_.Execute(batch_, sampled_);
+  sampled_.resize(executor_->TellsTokenIds() ? batch_.entries.size() : 0);
+  const TimeNs length = executor_->Execute(batch_, sampled_);
   batch_ends_ns_ = mode_ == TimeMode::kVirtual ? now + length : now;
   batch_in_flight_ = true;
 }

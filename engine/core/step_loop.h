@@ -7,47 +7,30 @@
 #include <unordered_map>
 #include <vector>
 
+#include "engine/core/engine_loop.h"
 #include "engine/core/executor.h"
 #include "engine/core/scheduler.h"
 #include "engine/core/served_request.h"
 
 namespace plumbline {
 
-enum class TimeMode {
-  kReal,     // Execute blocks for as long as the step takes
-  kVirtual,  // Execute returns the step's length
-};
-
-// Runs requests through scheduler and executor, step by step, under either clock. Holds no clock and no lock:
-// one thread calls everything.
-class StepLoop final : private SchedulerObserver {
+// Runs requests through scheduler and executor. A step accounts for the batch that has been computed, takes
+// in what has arrived, builds the next batch, delivers all events of that, and starts the batch; in real time
+// it returns when the batch is computed. Requests that come or go meanwhile are seen by the next step.
+class StepLoop final : public EngineLoop, private SchedulerObserver {
  public:
-  StepLoop(const SchedulerConfig& config, const SchedulingPolicy& policy, Executor& executor, TimeMode mode);
+  StepLoop(const SchedulerConfig& config, const SchedulingPolicy& policy, const RequestLimits& limits,
+           std::unique_ptr<Executor> executor, TimeMode mode);
 
-  // Takes the request in; the Step at its arrival or later gives it to the scheduler.
-  void Submit(std::unique_ptr<ServedRequest> request);
-
-  // The next Step ends the request with kCancelled. Unknown ids are ignored.
-  void Cancel(RequestId id);
-
-  // One turn at `now`, which never goes back: accounts for the batch that has been computed, takes in what
-  // has arrived, builds the next batch, delivers all events of the turn, starts the batch. In real time it
-  // returns when the batch is computed. Throws what the executor throws, with its requests still in flight.
-  void Step(TimeNs now);
-
-  // When Step has something to do: at once in real time where there is work, else at the end of the batch in
-  // flight or at the next arrival. Nothing while the loop is idle for good.
-  std::optional<TimeNs> NextEventTime() const;
-
-  // Ends everything with `reason`, delivered at once.
-  void FinishAll(TimeNs now, FinishReason reason, const std::string& text);
-
-  // False while a request holds KV blocks.
-  bool ResetPrefixCache() { return scheduler_.ResetPrefixCache(); }
-
-  Counters CurrentCounters() const;
-  // Moves the records of the steps completed since the last call to the end of `records`.
-  void TakeSteps(std::vector<StepRecord>& records);
+  std::unique_ptr<LoopRequest> Prepare(Request request, EventSink& sink) const override;
+  void Submit(std::unique_ptr<LoopRequest> request, TimeNs arrival_ns) override;
+  void Cancel(RequestId id) override;
+  void Step(TimeNs now) override;
+  std::optional<TimeNs> NextEventTime() const override;
+  void FinishAll(TimeNs now, FinishReason reason, const std::string& text) override;
+  bool ResetPrefixCache() override { return scheduler_.ResetPrefixCache(); }
+  Counters CurrentCounters() const override;
+  void TakeSteps(std::vector<StepRecord>& records) override;
 
  private:
   struct Outbox {
@@ -70,9 +53,11 @@ class StepLoop final : private SchedulerObserver {
   void Finish(Sequence& sequence, TimeNs now, FinishReason reason, std::string_view text);
   void Deliver();
 
-  SchedulingPolicy policy_;
-  Executor& executor_;
-  TimeMode mode_;
+  const SchedulerConfig config_;
+  const SchedulingPolicy policy_;
+  const RequestLimits limits_;
+  const std::unique_ptr<Executor> executor_;
+  const TimeMode mode_;
   Scheduler scheduler_;
   std::unordered_map<RequestId, std::unique_ptr<ServedRequest>> live_;
   std::vector<std::unique_ptr<ServedRequest>> refused_;  // told so by the next Step

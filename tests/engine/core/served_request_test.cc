@@ -12,7 +12,7 @@ using testing::HasSubstr;
 
 std::string RefusalOf(const Request& request, const CoreEngineParts& parts = Parts()) {
   CollectingSink sink;
-  return MakeServedRequest(request, sink, parts.facts, parts.scheduler, parts.policy)->refusal;
+  return MakeServedRequest(request, sink, RequestLimits(parts.facts), parts.scheduler, parts.policy)->refusal;
 }
 
 TEST(MakeServedRequest, AcceptsWhatJustFits) {

@@ -12,10 +12,12 @@ using testing::ElementsAre;
 
 struct Rig {
   explicit Rig(SchedulingPolicy policy = kRealEnginePolicy)
-      : policy_(policy), loop(parts.scheduler, policy, *parts.executor, TimeMode::kVirtual) {}
+      : loop(Parts().scheduler, policy, RequestLimits(Parts().facts), std::make_unique<FakeExecutor>(),
+             TimeMode::kVirtual) {}
 
-  void Submit(const Request& request) {
-    loop.Submit(MakeServedRequest(request, sink, parts.facts, parts.scheduler, policy_));
+  void Submit(const Request& request) { Submit(request, sink); }
+  void Submit(const Request& request, EventSink& other) {
+    loop.Submit(loop.Prepare(request, other), request.due_ns);
   }
   // Moves through all events and returns their times.
   std::vector<TimeNs> Drain() {
@@ -27,8 +29,6 @@ struct Rig {
     return times;
   }
 
-  CoreEngineParts parts = Parts();
-  SchedulingPolicy policy_;
   CollectingSink sink;
   StepLoop loop;
 };
@@ -93,7 +93,7 @@ TEST(StepLoop, ARequestWhoseIdIsInFlightIsRefused) {
   Rig rig;
   rig.Submit(MakeRequest(1, 6, 9));
   CollectingSink other;
-  rig.loop.Submit(MakeServedRequest(MakeRequest(1, 4, 2), other, rig.parts.facts, rig.parts.scheduler, {}));
+  rig.Submit(MakeRequest(1, 4, 2), other);
   rig.Drain();
   EXPECT_EQ(other.Of(1).finished, FinishReason::kRefused);
   EXPECT_THAT(other.Of(1).text, testing::HasSubstr("in flight"));
@@ -105,8 +105,7 @@ TEST(StepLoop, EachSinkGetsItsOwnEventsInOneCallAStep) {
   std::vector<std::unique_ptr<CollectingSink>> sinks;
   for (RequestId id = 0; id < 12; ++id) {
     sinks.push_back(std::make_unique<CollectingSink>());
-    rig.loop.Submit(
-        MakeServedRequest(MakeRequest(id, 2, 2), *sinks.back(), rig.parts.facts, rig.parts.scheduler, {}));
+    rig.Submit(MakeRequest(id, 2, 2), *sinks.back());
   }
   rig.Drain();
   for (RequestId id = 0; id < 12; ++id) {
