@@ -15,12 +15,13 @@ constexpr std::int64_t SizeOf(Dtype dtype) {
 // A bfloat16 is the upper half of a float32, held as its bits.
 using BFloat16 = std::uint16_t;
 
-inline float Widen(BFloat16 value) {
+// Always inlined: a copy compiled with wider instructions must never serve a narrower caller.
+[[gnu::always_inline]] inline float Widen(BFloat16 value) {
   return std::bit_cast<float>(std::uint32_t{value} << 16);
 }
 
 // To nearest, ties to even; a NaN stays one (quiet).
-inline BFloat16 Narrow(float value) {
+[[gnu::always_inline]] inline BFloat16 Narrow(float value) {
   const auto bits = std::bit_cast<std::uint32_t>(value);
   if ((bits & 0x7fffffffu) > 0x7f800000u) return static_cast<BFloat16>((bits >> 16) | 0x40u);
   return static_cast<BFloat16>((bits + 0x7fffu + ((bits >> 16) & 1u)) >> 16);
