@@ -4,8 +4,8 @@
 #include <string>
 
 #include "engine/api/event.h"
-#include "engine/api/facts.h"
 #include "engine/core/engine_loop.h"
+#include "engine/core/request_limits.h"
 #include "engine/core/scheduler_config.h"
 #include "engine/core/sequence.h"
 
@@ -16,16 +16,6 @@ struct ServedRequest final : LoopRequest, Sequence {
   EventSink* sink = nullptr;
   std::string refusal;     // why it cannot be served; empty = it can
   bool announced = false;  // its kScheduled event is out
-};
-
-// What an engine can serve at all, beside what its scheduler says. Absent = no limit.
-struct RequestLimits {
-  RequestLimits() = default;
-  explicit RequestLimits(const Facts& facts)
-      : vocab_size(facts.vocab_size), max_model_len(facts.max_model_len) {}
-
-  std::optional<std::int64_t> vocab_size;
-  std::optional<std::int64_t> max_model_len;
 };
 
 // Checks the request and sets `refusal`, with the numbers. Reserves what the request can ever need, so that

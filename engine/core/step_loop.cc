@@ -181,29 +181,15 @@ void StepLoop::Finish(Sequence& sequence, TimeNs now, FinishReason reason, std::
 }
 
 void StepLoop::Post(const Sequence& sequence, Event event) {
-  EventSink* const sink = static_cast<const ServedRequest&>(sequence).sink;
   event.id = sequence.id;
-  auto outbox = std::find_if(outboxes_.begin(), outboxes_.end(),
-                             [sink](const Outbox& candidate) { return candidate.sink == sink; });
-  if (outbox == outboxes_.end()) {
-    outboxes_.push_back({.sink = sink, .events = {}});
-    outbox = std::prev(outboxes_.end());
-  }
-  outbox->events.push_back(event);
+  outbox_.Post(*static_cast<const ServedRequest&>(sequence).sink, event);
 }
 
 void StepLoop::Deliver() {
-  for (Outbox& outbox : outboxes_) {
-    if (outbox.events.empty()) continue;
-    outbox.sink->OnEvents(outbox.events);
-    outbox.events.clear();
-  }
+  outbox_.Deliver();
   for (const RequestId id : ended_) live_.erase(id);
   ended_.clear();
   refused_.clear();
-  // Sinks come and go with their callers; the search in Post must not get longer with each.
-  constexpr std::size_t kSinksKept = 8;
-  if (outboxes_.size() > kSinksKept) outboxes_.clear();
 }
 
 }  // namespace plumbline

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "engine/core/engine_loop.h"
+#include "engine/core/event_outbox.h"
 #include "engine/core/executor.h"
 #include "engine/core/scheduler.h"
 #include "engine/core/served_request.h"
@@ -33,11 +34,6 @@ class StepLoop final : public EngineLoop, private SchedulerObserver {
   void TakeSteps(std::vector<StepRecord>& records) override;
 
  private:
-  struct Outbox {
-    EventSink* sink = nullptr;
-    std::vector<Event> events;
-  };
-
   void OnScheduled(const Sequence& sequence, TimeNs now) override;
   void OnPreempted(const Sequence& sequence, TimeNs now) override;
   void OnPrefillDone(const Sequence&, TimeNs) override {}
@@ -64,7 +60,7 @@ class StepLoop final : public EngineLoop, private SchedulerObserver {
   WaitingQueue arriving_;                                // not yet given to the scheduler
   std::vector<RequestId> to_cancel_;
   std::vector<RequestId> ended_;  // to be forgotten once their events are delivered
-  std::vector<Outbox> outboxes_;
+  EventOutbox outbox_;
   Batch batch_;
   std::vector<TokenId> sampled_;
   StepRecord step_;
