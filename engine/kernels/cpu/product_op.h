@@ -11,9 +11,7 @@ namespace plumbline::cpu {
 // A policy for W is a Step (tile.h) and whether x is converted to Step::AElement first; then also
 // kInputsPerElement and Convert.
 template <typename V>
-struct Float32Weights : PlainStep<V, float> {
-  static constexpr bool kConverts = false;
-};
+using Float32Weights = PlainStep<V, float>;
 
 // bfloat16 pairs, widened in registers: the multiply-adds, not these shifts, fill the ports.
 template <typename V>

@@ -35,6 +35,7 @@ struct PlainStep {
   using AElement = float;
   using BElement = B;
   static constexpr std::int64_t kInputs = 1;
+  static constexpr bool kConverts = false;
 
   template <int R, int P>
   PLUMBLINE_INLINE static void Add(const float* a, std::int64_t a_stride, const B* const (&b)[P],
