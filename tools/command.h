@@ -28,6 +28,7 @@ struct Command {
 
 // One file a subcommand, tools/<name>.cc. Each adds its CLI::App with all flags; the flag variables live in
 // `run`'s closure.
+Command AddRunCommand(CLI::App& plumb, Tools& tools);
 Command AddDoctorCommand(CLI::App& plumb, Tools& tools);
 
 // Adds --log-level (DEBUG, INFO, WARNING, ERROR; default INFO), which sets the level of what is logged on

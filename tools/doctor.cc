@@ -11,9 +11,9 @@
 
 #include "engine/base/error.h"
 #include "engine/base/json.h"
+#include "engine/parallel/device_probe_client.h"
 #include "engine/process/child.h"
 #include "fixtures/build_info.h"
-#include "fixtures/device_probe_client.h"
 #include "fixtures/machine.h"
 #include "tools/blas_speed.h"
 #include "tools/command.h"

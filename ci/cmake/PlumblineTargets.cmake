@@ -51,6 +51,25 @@ endif()
   set_property(DIRECTORY APPEND PROPERTY TEST_INCLUDE_FILES ${CMAKE_CURRENT_BINARY_DIR}/${name}_properties.cmake)
 endfunction()
 
+# plumbline_suite(LABEL EXAMPLES a/b/c... [LABELS label...] [TIMEOUT seconds] [GPUS n])
+# One ctest entry for each example of plumb_suites, named by its path with dots. Exit code 77 is a skip. TIMEOUT must be
+# longer than the example's own, so that the example reports first. LABELS timing: runs alone. GPUS: that many devices
+# of the resource file that `plumb doctor --ctest-resources` writes, and runs alone.
+function(plumbline_suite label)
+  cmake_parse_arguments(ARG "" "TIMEOUT;GPUS" "EXAMPLES;LABELS" ${ARGN})
+  foreach(example IN LISTS ARG_EXAMPLES)
+    string(REPLACE "/" "." test ${example})
+    add_test(NAME ${test}
+      COMMAND plumb_suites --benchmark_filter=^${example}/ --output-dir=${PROJECT_BINARY_DIR}/results)
+    set_tests_properties(${test} PROPERTIES LABELS "${label};${ARG_LABELS}" SKIP_RETURN_CODE 77 TIMEOUT ${ARG_TIMEOUT})
+    if(ARG_GPUS)
+      set_tests_properties(${test} PROPERTIES RESOURCE_GROUPS "gpus:${ARG_GPUS}" RUN_SERIAL ON)
+    elseif("timing" IN_LIST ARG_LABELS)
+      set_tests_properties(${test} PROPERTIES RUN_SERIAL ON)
+    endif()
+  endforeach()
+endfunction()
+
 set(PLUMBLINE_FUZZ_RUNS 2000 CACHE STRING "Mutations that the ctest entry of each fuzz target tries")
 set(PLUMBLINE_FUZZ_SECONDS 10 CACHE STRING "Longest time of such an entry")
 

@@ -2,8 +2,10 @@
 
 #include <dlfcn.h>
 #include <algorithm>
+#include <cstdlib>
 #include <filesystem>
 #include <set>
+#include <sstream>
 #include <stdexcept>
 
 #include "engine/base/error.h"
@@ -54,6 +56,17 @@ void EngineRegistry::LoadPlugin(const std::string& path) {
 
 void EngineRegistry::AddPluginFolder(const std::string& folder) {
   folders_.push_back(folder);
+}
+
+void EngineRegistry::AddDefaultPluginFolders() {
+  const char* path = std::getenv("PLUMBLINE_ENGINE_PATH");
+  std::istringstream folders(path == nullptr ? "" : path);
+  for (std::string folder; std::getline(folders, folder, ':');) {
+    if (!folder.empty()) AddPluginFolder(folder);
+  }
+  std::error_code error;
+  const std::filesystem::path program = std::filesystem::read_symlink("/proc/self/exe", error);
+  if (!error) AddPluginFolder((program.parent_path().parent_path() / "lib").string());
 }
 
 std::vector<std::string> EngineRegistry::Kinds() const {

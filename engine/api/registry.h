@@ -35,6 +35,10 @@ class EngineRegistry {
   // loaded when it is first asked for.
   void AddPluginFolder(const std::string& folder);
 
+  // The folders of PLUMBLINE_ENGINE_PATH (separated by colons), then ../lib beside the running program, where
+  // the build tree and an installed tree keep theirs.
+  void AddDefaultPluginFolders();
+
   // Throws Error(kBadInput) naming the known kinds.
   const EngineKind& Find(const std::string& kind);
 

@@ -25,7 +25,7 @@ const std::map<std::string, Parts>& Allowed() {
       {"engine/simulated", {"engine/base", "engine/clock", "engine/api", "engine/core"}},
       {"engine/kernels", {"engine/base"}},
       {"engine/torch", {"engine/base", "engine/clock", "engine/api", "engine/core", "engine/kernels"}},
-      {"engine/parallel", {"engine/base"}},
+      {"engine/parallel", {"engine/base", "engine/process"}},
       {"engine/vllm", {"engine/base", "engine/clock", "engine/api", "engine/process"}},
       {"engine/openai", {"engine/base", "engine/clock", "engine/api", "engine/process"}},
       {"engine/server", {"engine/base", "engine/clock", "engine/api", "engine/process"}},

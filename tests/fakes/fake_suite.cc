@@ -6,6 +6,7 @@
 #include "fixtures/suite_main.h"
 
 using plumbline::Error;
+using plumbline::ExampleContext;
 using plumbline::ExampleOutcome;
 using plumbline::ExitCode;
 using plumbline::SuiteExample;
@@ -13,16 +14,16 @@ using plumbline::SuiteExample;
 namespace {
 
 SuiteExample Example(const std::string& name, ExampleOutcome outcome, std::vector<std::string> needs = {}) {
-  return {name, std::move(needs), [outcome](const std::string& run_folder) {
-            std::filesystem::create_directories(run_folder);
-            std::ofstream(run_folder + "/ran") << "yes";
+  return {name, std::move(needs), [outcome](const ExampleContext& context) {
+            std::filesystem::create_directories(context.run_folder);
+            std::ofstream(context.run_folder + "/ran") << "yes";
             return outcome;
           }};
 }
 
 SuiteExample Throwing(const std::string& name, ExitCode code, std::vector<std::string> needs = {}) {
   return {name, std::move(needs),
-          [code](const std::string&) -> ExampleOutcome { throw Error(code, "the reason"); }};
+          [code](const ExampleContext&) -> ExampleOutcome { throw Error(code, "the reason"); }};
 }
 
 }  // namespace
