@@ -160,6 +160,17 @@ job_lint() { ## clang-tidy over the sources that differ from main; `lint all` ov
   printf '%s\0' "${files[@]}" | xargs -0 -n 1 -P "$JOBS" clang-tidy -p build/dev --quiet
 }
 
+job_quickstart() { ## install, build what it runs, boot the CPU engine, replay a workload, judge the run (ci/quickstart)
+  say "install"
+  install_packages "${BUILD_PACKAGES[@]}"
+  say "build"
+  configure_and_build cpu -- plumb plumb_suites plumbline_torch
+  say "this machine"
+  build/cpu/bin/plumb doctor
+  say "run and judge"
+  build/cpu/bin/plumb_suites --benchmark_filter='^cpu/llama-29m/steady/' --output-dir=results
+}
+
 job_coverage() { ## build with gcov, test, leave build/coverage/html/index.html and print the total
   install_packages "${COVERAGE_PACKAGES[@]}"
   use_recorded_examples
