@@ -206,7 +206,7 @@ count_results() {
 }
 
 # list_skipped FILE: "name: reason" of each skipped test. The reason is what the test printed: for GoogleTest the line
-# after "Skipped", else the first line that speaks of skipping.
+# after "Skipped"; for the device probe its reason; else the first line that speaks of skipping.
 list_skipped() {
   awk '
     function finish() { if (skipped) print "  " name ": " (reason == "" ? "no reason printed" : reason) }
@@ -217,6 +217,7 @@ list_skipped() {
     }
     skipped && reason == "" && after && NF { reason = $0 }
     skipped && /: Skipped$/ { after = 1; next }
+    skipped && reason == "" && match($0, /"reason": ".*"/) { reason = substr($0, RSTART + 11, RLENGTH - 12) }
     skipped && reason == "" && !after && /[Ss]kip/ && !/<skipped|<testcase|\[  SKIPPED|\[ RUN/ {
       reason = $0; sub(/^[ \t]*(<system-out>)?/, "", reason); sub(/<\/system-out>.*/, "", reason)
     }

@@ -30,4 +30,11 @@ build/reversing_suite build --benchmark_filter=nothing_of_this_name || status=$?
 [ $status = 2 ] || fail "a filter that matches nothing ended with $status instead of 2"
 
 installed/bin/plumb --version || fail "the installed plumb does not start"
+echo '{"input_toks": 3, "output_toks": 4, "arrival_time_ns": 0, "input_tok_ids": [7, 8, 9]}' >workload.jsonl
+run=(installed/bin/plumb run --model none --dataset workload.jsonl --save-output-ids)
+PLUMBLINE_ENGINE_PATH=$work/build "${run[@]}" --engine reversing --output-dir out || fail "the plug-in's run ended with $?"
+grep -Eq '"output_tok_ids": ?\[9, ?8, ?7, ?9\]' out/requests.jsonl || fail "the answer is $(cat out/requests.jsonl)"
+status=0
+message=$("${run[@]}" --engine reversing --output-dir unused 2>&1) || status=$?
+[ $status = 1 ] || fail "an engine without its plug-in ended with $status: $message"
 echo "engine and suite of an outside project: fine"
