@@ -2,7 +2,7 @@
 # include/plumbline/ (headers) and lib/cmake/Plumbline (find_package). Included after the folders were added.
 #
 # Installed libraries: what an engine or a suite of someone else is written against, and whatever those stand on.
-set(PLUMBLINE_INSTALLED_LIBRARIES api core scripted simulated record workload replay run judge report suite)
+set(PLUMBLINE_INSTALLED_LIBRARIES api core scripted simulated record workload replay run judge report serving golden suite)
 set(PLUMBLINE_INSTALLED_PROGRAMS plumb plumb_suites plumb_device_probe)
 set(PLUMBLINE_INSTALLED_PLUGINS plumbline_torch)
 

@@ -1,7 +1,7 @@
-# libtorch and the oneDNN that its engine prepacks weights with, as plain imported targets. Gives
+# libtorch, and the oneDNN that the kernels are measured beside, as plain imported targets. Gives
 #   PLUMBLINE_HAVE_TORCH      whether the torch engine is built
 #   plumbline::torch_library  headers and libtorch_cpu, libc10
-#   plumbline::onednn         libdnnl
+#   plumbline::onednn         libdnnl, where it was found
 # libtorch's own CMake package is not used: it asks for a CUDA toolkit where the library was built with one, and it
 # adds compiler flags to everything. CMAKE_PREFIX_PATH chooses another libtorch (a release archive, or the folder
 # site-packages/torch of the PyPI package) before Debian's.
@@ -15,11 +15,9 @@ get_filename_component(torch_prefix "${PLUMBLINE_TORCH_INCLUDE}" DIRECTORY)
 # The library beside the header comes first: header and library of two versions must never be mixed.
 find_library(PLUMBLINE_TORCH_CPU torch_cpu HINTS ${torch_prefix}/lib DOC "libtorch_cpu")
 find_library(PLUMBLINE_TORCH_C10 c10 HINTS ${torch_prefix}/lib DOC "libc10")
-find_path(PLUMBLINE_DNNL_INCLUDE dnnl.hpp DOC "Folder that holds oneDNN's dnnl.hpp")
-find_library(PLUMBLINE_DNNL dnnl DOC "libdnnl")
 
 set(torch_missing)
-foreach(part IN ITEMS TORCH_INCLUDE TORCH_CPU TORCH_C10 DNNL_INCLUDE DNNL)
+foreach(part IN ITEMS TORCH_INCLUDE TORCH_CPU TORCH_C10)
   if(NOT PLUMBLINE_${part})
     list(APPEND torch_missing PLUMBLINE_${part})
   endif()
@@ -28,7 +26,7 @@ endforeach()
 if(torch_missing)
   if(PLUMBLINE_TORCH STREQUAL "ON")
     message(FATAL_ERROR "PLUMBLINE_TORCH=ON, but not found: ${torch_missing}. On Debian: apt-get install libtorch-dev "
-      "libopenblas0-openmp libdnnl-dev; elsewhere: -DCMAKE_PREFIX_PATH=<folder of libtorch> and oneDNN's headers.")
+      "libopenblas0-openmp; elsewhere: -DCMAKE_PREFIX_PATH=<folder of libtorch>")
   endif()
   message(STATUS "Plumbline: no torch engine (not found: ${torch_missing})")
   return()
@@ -52,8 +50,14 @@ target_include_directories(plumbline_torch_library SYSTEM INTERFACE
   ${PLUMBLINE_TORCH_INCLUDE} ${PLUMBLINE_TORCH_INCLUDE}/torch/csrc/api/include)
 target_link_libraries(plumbline_torch_library INTERFACE ${PLUMBLINE_TORCH_CPU} ${PLUMBLINE_TORCH_C10})
 
-add_library(plumbline_onednn INTERFACE)
-add_library(plumbline::onednn ALIAS plumbline_onednn)
-target_include_directories(plumbline_onednn SYSTEM INTERFACE ${PLUMBLINE_DNNL_INCLUDE})
-target_link_libraries(plumbline_onednn INTERFACE ${PLUMBLINE_DNNL})
+# The header beside the library: the PyPI package brings headers of an oneDNN that it does not export.
+find_library(PLUMBLINE_DNNL dnnl DOC "libdnnl")
+find_path(PLUMBLINE_DNNL_INCLUDE dnnl.hpp PATHS /usr/include /usr/local/include NO_DEFAULT_PATH
+  DOC "Folder that holds oneDNN's dnnl.hpp")
+if(PLUMBLINE_DNNL AND PLUMBLINE_DNNL_INCLUDE)
+  add_library(plumbline_onednn INTERFACE)
+  add_library(plumbline::onednn ALIAS plumbline_onednn)
+  target_include_directories(plumbline_onednn SYSTEM INTERFACE ${PLUMBLINE_DNNL_INCLUDE})
+  target_link_libraries(plumbline_onednn INTERFACE ${PLUMBLINE_DNNL})
+endif()
 message(STATUS "Plumbline: torch engine with libtorch ${PLUMBLINE_TORCH_VERSION} (${PLUMBLINE_TORCH_CPU})")
