@@ -30,6 +30,7 @@ struct Command {
 // `run`'s closure.
 Command AddRunCommand(CLI::App& plumb, Tools& tools);
 Command AddDoctorCommand(CLI::App& plumb, Tools& tools);
+Command AddWorkloadCommand(CLI::App& plumb);
 
 // Adds --log-level (DEBUG, INFO, WARNING, ERROR; default INFO), which sets the level of what is logged on
 // stderr.

@@ -119,6 +119,7 @@ int RunPlumb(const std::vector<std::string>& arguments, Tools& tools) {
   plumb.option_defaults()->always_capture_default();
   std::vector<Command> commands;
   commands.push_back(AddRunCommand(plumb, tools));
+  commands.push_back(AddWorkloadCommand(plumb));
   commands.push_back(AddDoctorCommand(plumb, tools));
   plumb.require_subcommand(0, 1);
 

@@ -4,35 +4,21 @@
 #include <vector>
 
 #include "engine/base/json.h"
+#include "tests/tools/call_plumb.h"
 #include "tools/command.h"
 
 namespace plumbline {
 namespace {
 
-struct Outcome {
-  int code;
-  std::string out;
-  std::string err;
-};
-
-Outcome Plumb(const std::vector<std::string>& arguments) {
-  Tools tools;
-  testing::internal::CaptureStdout();
-  testing::internal::CaptureStderr();
-  const int code = RunPlumb(arguments, tools);
-  Outcome outcome{code, testing::internal::GetCapturedStdout(), testing::internal::GetCapturedStderr()};
-  return outcome;
-}
-
 TEST(Plumb, VersionIsOneLine) {
-  const Outcome outcome = Plumb({"--version"});
+  const PlumbOutcome outcome = CallPlumb({"--version"});
   EXPECT_EQ(outcome.code, 0);
   EXPECT_EQ(outcome.out.substr(0, 6), "plumb ");
   EXPECT_EQ(outcome.out.find('\n'), outcome.out.size() - 1);
 }
 
 TEST(Plumb, UnknownCommandNamesTheNearest) {
-  const Outcome outcome = Plumb({"doctr"});
+  const PlumbOutcome outcome = CallPlumb({"doctr"});
   EXPECT_EQ(outcome.code, 1);
   EXPECT_NE(outcome.err.find("plumb: doctr: is not a command (known: "), std::string::npos) << outcome.err;
   EXPECT_NE(outcome.err.find("did you mean doctor?"), std::string::npos) << outcome.err;
@@ -40,26 +26,26 @@ TEST(Plumb, UnknownCommandNamesTheNearest) {
 }
 
 TEST(Plumb, UnknownFlagNamesCommandAndNearest) {
-  const Outcome outcome = Plumb({"doctor", "--hlp=3"});
+  const PlumbOutcome outcome = CallPlumb({"doctor", "--hlp=3"});
   EXPECT_EQ(outcome.code, 1);
   EXPECT_EQ(outcome.err, "plumb: --hlp: is not a flag of 'plumb doctor'; did you mean --help?\n");
 }
 
 TEST(Plumb, NoCommandIsBadUsage) {
-  const Outcome outcome = Plumb({});
+  const PlumbOutcome outcome = CallPlumb({});
   EXPECT_EQ(outcome.code, 1);
   EXPECT_EQ(outcome.err, "plumb: a command is missing; plumb --help lists them\n");
 }
 
 TEST(Plumb, DoctorFindsCoresAndMemory) {
-  const Outcome outcome = Plumb({"doctor"});
+  const PlumbOutcome outcome = CallPlumb({"doctor"});
   EXPECT_EQ(outcome.code, 0) << outcome.err;
   EXPECT_NE(outcome.out.find("cores"), std::string::npos) << outcome.out;
   EXPECT_NE(outcome.out.find("GiB"), std::string::npos) << outcome.out;
 }
 
 TEST(Plumb, DoctorNamesEveryThingThatEnginesNeed) {
-  const Outcome outcome = Plumb({"doctor"});
+  const PlumbOutcome outcome = CallPlumb({"doctor"});
   for (const char* what : {"cores", "memory", "instructions", "build", "engine torch", "BLAS", "CUDA", "NCCL",
                            "GPU", "vllm", "gnuplot"}) {
     EXPECT_NE(outcome.out.find(what), std::string::npos) << what << " in:\n" << outcome.out;
@@ -67,7 +53,7 @@ TEST(Plumb, DoctorNamesEveryThingThatEnginesNeed) {
 }
 
 TEST(Plumb, DoctorPrintsCtestsResourceSpecification) {
-  const Outcome outcome = Plumb({"doctor", "--ctest-resources"});
+  const PlumbOutcome outcome = CallPlumb({"doctor", "--ctest-resources"});
   ASSERT_EQ(outcome.code, 0) << outcome.err;
   const Json spec = ParseJson(outcome.out, "stdout");
   EXPECT_EQ(spec["version"]["major"], 1);
