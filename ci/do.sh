@@ -15,7 +15,7 @@ REPORTS=$PWD/build/reports
 BUILD_PACKAGES=(g++ cmake ninja-build git libbenchmark-dev nlohmann-json3-dev libsimdjson-dev libcli11-dev libfmt-dev
   libspdlog-dev libyaml-cpp-dev libssl-dev libboost1.81-dev libgtest-dev libgmock-dev
   libtorch-dev libopenblas0-openmp libdnnl-dev gnuplot-nox)
-TEST_PACKAGES=(clang-format)
+TEST_PACKAGES=(clang-format python3-jsonschema)
 COVERAGE_PACKAGES=(gcovr)
 LINT_PACKAGES=(clang-tidy)
 
