@@ -1,18 +1,11 @@
 #include <cmath>
 #include <cstdint>
 
+#include "engine/torch/checkpoint/random_bits.h"
 #include "engine/torch/checkpoint/weight_source.h"
 
 namespace plumbline {
 namespace {
-
-// The finaliser of SplitMix64 (Steele, Lea, Flood, OOPSLA 2014): every input bit changes half of the
-// output's.
-std::uint64_t Mix(std::uint64_t value) {
-  value = (value ^ (value >> 30)) * 0xbf58476d1ce4e5b9u;
-  value = (value ^ (value >> 27)) * 0x94d049bb133111ebu;
-  return value ^ (value >> 31);
-}
 
 std::uint64_t HashName(const std::string& name) {
   std::uint64_t hash = 0xcbf29ce484222325u;  // FNV-1a
@@ -43,12 +36,12 @@ class Dummy final : public WeightSource {
   explicit Dummy(std::uint64_t seed) : seed_(seed) {}
 
   void Read(const TensorSpec& tensor, std::span<float> out) override {
-    const std::uint64_t stream = Mix(seed_ ^ Mix(HashName(tensor.name)));
+    const std::uint64_t stream = MixBits(seed_ ^ MixBits(HashName(tensor.name)));
     // Uniform on [-a, a) has the deviation a / sqrt(3). sqrt is exact to the last bit everywhere.
     const float scale = static_cast<float>(Deviation(tensor) * std::sqrt(3.0) * 0x1p-23);
     const float middle = tensor.role == TensorSpec::Role::kNorm ? 1.0f : 0.0f;
     for (std::size_t i = 0; i < out.size(); ++i) {
-      const std::uint64_t bits = Mix(stream + i * 0x9e3779b97f4a7c15u) >> 40;
+      const std::uint64_t bits = RandomBits(stream, i) >> 40;
       const std::int32_t centred = static_cast<std::int32_t>(bits) - (1 << 23);
       const float spread = static_cast<float>(centred) * scale;
       out[i] = middle + spread;
