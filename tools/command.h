@@ -31,6 +31,8 @@ struct Command {
 Command AddRunCommand(CLI::App& plumb, Tools& tools);
 Command AddDoctorCommand(CLI::App& plumb, Tools& tools);
 Command AddWorkloadCommand(CLI::App& plumb);
+Command AddGoldenCommand(CLI::App& plumb, Tools& tools);
+Command AddValidateCommand(CLI::App& plumb, Tools& tools);
 
 // Adds --log-level (DEBUG, INFO, WARNING, ERROR; default INFO), which sets the level of what is logged on
 // stderr.

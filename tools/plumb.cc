@@ -120,6 +120,8 @@ int RunPlumb(const std::vector<std::string>& arguments, Tools& tools) {
   std::vector<Command> commands;
   commands.push_back(AddRunCommand(plumb, tools));
   commands.push_back(AddWorkloadCommand(plumb));
+  commands.push_back(AddValidateCommand(plumb, tools));
+  commands.push_back(AddGoldenCommand(plumb, tools));
   commands.push_back(AddDoctorCommand(plumb, tools));
   plumb.require_subcommand(0, 1);
 
