@@ -37,7 +37,7 @@ struct Event {
   FinishReason reason = FinishReason::kNone;
   std::uint32_t count = 0;
   const TokenId* token_ids = nullptr;  // kTokens: `count` ids, or null when the engine cannot tell them
-  std::string_view text{};               // kFinished: what went wrong
+  std::string_view text{};             // kFinished: what went wrong
 };
 
 // Receives the events of the requests that were submitted with it.
