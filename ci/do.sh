@@ -167,8 +167,17 @@ job_quickstart() { ## install, build what it runs, boot the CPU engine, replay a
   configure_and_build cpu -- plumb plumb_suites plumbline_torch
   say "this machine"
   build/cpu/bin/plumb doctor
-  say "run and judge"
+  say "boot the CPU engine, replay a workload, judge the run by what must come out exactly"
   build/cpu/bin/plumb_suites --benchmark_filter='^cpu/llama-29m/steady/' --output-dir=results
+  say "judge a recorded vLLM run against the reference simulator"
+  local recorded=results/recorded
+  rm -rf "$recorded" && mkdir -p "$recorded"
+  cp -R golden/RTX4090/Llama-3.1-8B/sharegpt-llama-3.1-8b-300-sps10/. "$recorded"
+  build/cpu/bin/plumb validate --bench-dir "$recorded/run" --sim-csv "$recorded/sim/sim.csv" \
+    --sim-log "$recorded/sim/sim.log" --tolerances "$recorded/example.json"
+  say "both runs passed"
+  echo "artifacts of the CPU run: $(find results/cpu -name meta.json -printf '%T@ %h\n' | sort -n | tail -1 | cut -d' ' -f2)"
+  echo "summary and plots of the recorded run: $recorded/run/validation"
 }
 
 job_coverage() { ## build with gcov, test, leave build/coverage/html/index.html and print the total
