@@ -2,6 +2,7 @@
 // start, so that libtorch is loaded only when its engine is asked for.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 #include <filesystem>
 
 #include "tests/fakes/run_command.h"
@@ -27,7 +28,21 @@ TEST(Programs, VersionMapsNoLibtorch) {
   EXPECT_THAT(loaded, Not(HasSubstr("libnccl")));
 }
 
-// The test above can fail: a program that does load the engine is seen to.
+TEST(Programs, ValidateMapsNoLibtorch) {
+  const std::filesystem::path copy =
+      std::filesystem::path(testing::TempDir()) / ("validated_" + std::to_string(getpid()));
+  std::filesystem::copy(PLUMBLINE_SOURCE_DIR "/golden/RTX4090/Llama-3.1-8B/sharegpt-llama-3.1-8b-300-sps10",
+                        copy, std::filesystem::copy_options::recursive);
+  const std::string loaded =
+      LoadedBy({"plumb", "validate", "--no-plots", "--report-only", "--bench-dir", copy / "run", "--sim-csv",
+                copy / "sim/sim.csv", "--sim-log", copy / "sim/sim.log"});
+  EXPECT_TRUE(std::filesystem::exists(copy / "run/validation/summary.txt"));
+  EXPECT_THAT(loaded, HasSubstr("libstdc++"));
+  EXPECT_THAT(loaded, Not(HasSubstr("libtorch")));
+  std::filesystem::remove_all(copy);
+}
+
+// The tests above can fail: a program that does load the engine is seen to.
 TEST(Programs, LoadingThePluginIsSeen) {
   const std::string plugin = PLUMBLINE_BINARY_DIR "/lib/libplumbline_torch.so";
   if (!std::filesystem::exists(plugin)) GTEST_SKIP() << "this build has no torch engine";
