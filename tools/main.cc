@@ -1,7 +1,9 @@
+#include "engine/scripted/scripted_engine.h"
 #include "tools/command.h"
 
 int main(int argc, char** argv) {
   plumbline::Tools tools;
+  plumbline::RegisterScriptedEngine(tools.engines);
   tools.engines.AddDefaultPluginFolders();
   return plumbline::RunPlumb({argv + 1, argv + argc}, tools);
 }

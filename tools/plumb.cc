@@ -25,11 +25,12 @@ std::string Footer() {
   const std::vector<std::pair<ExitCode, const char*>> meanings = {
       {ExitCode::kPass, "pass"},
       {ExitCode::kBadInput, "bad usage, or an input file that cannot be used"},
-      {ExitCode::kNothingSelected, "nothing selected"},
+      {ExitCode::kNothingSelected, "nothing selected: a filter that matches nothing"},
       {ExitCode::kRegressed, "regressed: a gated metric lies outside its tolerance"},
-      {ExitCode::kInterrupted, "interrupted, or the output could not be written"},
+      {ExitCode::kInterrupted, "interrupted by a signal, or the output could not be written"},
       {ExitCode::kEngineFailed, "the engine did not start, died or hung"},
-      {ExitCode::kInvalid, "invalid run, missing or stale golden, comparison undecided"},
+      {ExitCode::kInvalid,
+       "invalid: the run cannot be compared, a golden is missing or stale, a comparison is undecided"},
       {ExitCode::kSkipped, "skipped: a device or an engine is absent"},
   };
   for (const auto& [code, meaning] : meanings) {

@@ -58,6 +58,7 @@ endfunction()
 function(plumbline_suite label)
   cmake_parse_arguments(ARG "" "TIMEOUT;GPUS" "EXAMPLES;LABELS" ${ARGN})
   foreach(example IN LISTS ARG_EXAMPLES)
+    set_property(GLOBAL APPEND PROPERTY PLUMBLINE_SUITE_EXAMPLES ${example})
     string(REPLACE "/" "." test ${example})
     add_test(NAME ${test}
       COMMAND plumb_suites --benchmark_filter=^${example}/ --output-dir=${PROJECT_BINARY_DIR}/results)

@@ -35,13 +35,14 @@ int main(int argc, char** argv) {
                                  .report = "ttft mean: run 13, golden 10",
                                  .counters = {{"ttft_mean_ms", 13}},
                                  .seconds = 0.5};
-  return plumbline::SuiteMain(argc, argv,
-                              {
-                                  Example("fake/pass", pass),
-                                  Example("fake/regressed", regressed),
-                                  Throwing("fake/bad_input", ExitCode::kBadInput),
-                                  Throwing("fake/engine_failed", ExitCode::kEngineFailed),
-                                  Throwing("fake/invalid", ExitCode::kInvalid),
-                                  Throwing("fake/skipped", ExitCode::kSkipped, {"gpu"}),
-                              });
+  return plumbline::SuiteMain(argc, argv, [&] {
+    return std::vector<SuiteExample>{
+        Example("fake/pass", pass),
+        Example("fake/regressed", regressed),
+        Throwing("fake/bad_input", ExitCode::kBadInput),
+        Throwing("fake/engine_failed", ExitCode::kEngineFailed),
+        Throwing("fake/invalid", ExitCode::kInvalid),
+        Throwing("fake/skipped", ExitCode::kSkipped, {"gpu"}),
+    };
+  });
 }
