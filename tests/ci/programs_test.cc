@@ -42,6 +42,15 @@ TEST(Programs, ValidateMapsNoLibtorch) {
   std::filesystem::remove_all(copy);
 }
 
+TEST(Programs, ValidateSuiteMapsNoLibtorch) {
+  const std::string results = testing::TempDir() + "/suite_" + std::to_string(getpid());
+  const std::string loaded =
+      LoadedBy({"plumb_suites", "--benchmark_filter=^validate/stored/", "--output-dir=" + results});
+  EXPECT_THAT(loaded, HasSubstr("libstdc++"));
+  EXPECT_THAT(loaded, Not(HasSubstr("libtorch")));
+  std::filesystem::remove_all(results);
+}
+
 // The tests above can fail: a program that does load the engine is seen to.
 TEST(Programs, LoadingThePluginIsSeen) {
   const std::string plugin = PLUMBLINE_BINARY_DIR "/lib/libplumbline_torch.so";
