@@ -70,8 +70,9 @@ TEST(Manual, ReadmeNamesNoFlagThatIsNotThere) {
 TEST(Manual, ExitCodesAreOneTable) {
   const std::string help = Help();
   const std::string readme = Readme();
-  for (ExitCode code : {ExitCode::kPass, ExitCode::kBadInput, ExitCode::kNothingSelected, ExitCode::kRegressed,
-                        ExitCode::kInterrupted, ExitCode::kEngineFailed, ExitCode::kInvalid, ExitCode::kSkipped}) {
+  for (ExitCode code :
+       {ExitCode::kPass, ExitCode::kBadInput, ExitCode::kNothingSelected, ExitCode::kRegressed,
+        ExitCode::kInterrupted, ExitCode::kEngineFailed, ExitCode::kInvalid, ExitCode::kSkipped}) {
     const std::string number = std::to_string(static_cast<int>(code));
     const std::regex row("\n\\| " + number + " \\| ([^|\n]+) \\|");
     std::smatch match;

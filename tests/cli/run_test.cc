@@ -25,9 +25,7 @@ constexpr const char* kPlumb = PLUMBLINE_BINARY_DIR "/bin/plumb";
 
 class RunCommandLine : public testing::Test {
  protected:
-  void SetUp() override {
-    WriteWorkload(3, 4);
-  }
+  void SetUp() override { WriteWorkload(3, 4); }
 
   // Requests at 0 with one input token each.
   void WriteWorkload(int requests, int output_toks) {
@@ -40,8 +38,10 @@ class RunCommandLine : public testing::Test {
   }
 
   std::vector<std::string> Command(const std::vector<std::string>& more = {}) const {
-    std::vector<std::string> command = {kPlumb,      "run",       "--engine", "scripted",
-                                        "--model",   "m",         "--dataset", folder_ / "workload.jsonl",
+    std::vector<std::string> command = {kPlumb,         "run",
+                                        "--engine",     "scripted",
+                                        "--model",      "m",
+                                        "--dataset",    folder_ / "workload.jsonl",
                                         "--output-dir", folder_ / "run"};
     command.insert(command.end(), more.begin(), more.end());
     return command;
@@ -149,7 +149,7 @@ INSTANTIATE_TEST_SUITE_P(
                     BadCase{"LogLevel", {"--log-level", "LOUD"}, "--log-level"},
                     BadCase{"GateStats", {"--record-gate-stats"}, "--record-gate-stats"},
                     BadCase{"Positional", {"extra"}, "extra"}),
-    [](const auto& info) { return info.param.name; });
+    [](const auto& parameter) { return parameter.param.name; });
 
 TEST_F(RunCommandLine, UnknownEngineNamesTheKnownOnes) {
   std::vector<std::string> command = Command();
@@ -169,10 +169,13 @@ TEST_F(RunCommandLine, BadDatasetsAreNamed) {
       folder_.Write("binary.jsonl", binary),
       folder_.Write("truncated.jsonl", R"({"input_toks":2,"output_toks":1,"arrival)"),
       folder_.Write("negative.jsonl",
-                    R"({"input_toks":1,"output_toks":1,"arrival_time_ns":-5,"input_tok_ids":[1]})" "\n"),
+                    R"({"input_toks":1,"output_toks":1,"arrival_time_ns":-5,"input_tok_ids":[1]})"
+                    "\n"),
       folder_.Write("nan.jsonl",
-                    R"({"input_toks":1,"output_toks":1,"arrival_time_ns":NaN,"input_tok_ids":[1]})" "\n"),
-      folder_.Write("counts.jsonl", R"({"input_toks":1,"output_toks":1,"arrival_time_ns":0})" "\n")};
+                    R"({"input_toks":1,"output_toks":1,"arrival_time_ns":NaN,"input_tok_ids":[1]})"
+                    "\n"),
+      folder_.Write("counts.jsonl", R"({"input_toks":1,"output_toks":1,"arrival_time_ns":0})"
+                                    "\n")};
   for (const std::string& dataset : bad) {
     std::vector<std::string> command = Command();
     command[7] = dataset;

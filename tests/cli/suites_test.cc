@@ -32,7 +32,8 @@ std::set<std::string> Lines(const std::string& text) {
 TEST(Suites, ExamplesAreTheCtestEntries) {
   std::set<std::string> registered;
   std::istringstream names(PLUMBLINE_SUITE_EXAMPLES);
-  for (std::string name; std::getline(names, name, ',');) registered.insert(name + "/iterations:1/manual_time");
+  for (std::string name; std::getline(names, name, ',');)
+    registered.insert(name + "/iterations:1/manual_time");
   ASSERT_GE(registered.size(), 14U);
   const CommandOutcome outcome = RunCommand({kSuites, "--benchmark_list_tests"}, {"PLUMBLINE_GOLDEN_PATH="});
   EXPECT_EQ(outcome.code, 0) << outcome.err;
@@ -57,7 +58,8 @@ TEST(Suites, FilterThatMatchesNothingIsAnError) {
 
 TEST(Suites, AbsentEngineSkipsUnlessRequired) {
   TempFolder folder;
-  const std::vector<std::string> command = {kSuites, "--benchmark_filter=^vllm/", "--output-dir=" + folder.path()};
+  const std::vector<std::string> command = {kSuites, "--benchmark_filter=^vllm/",
+                                            "--output-dir=" + folder.path()};
   const CommandOutcome skipped = RunCommand(command);
   EXPECT_EQ(skipped.code, 77) << skipped.err;
   EXPECT_THAT(skipped.err, HasSubstr("this build has no engine 'vllm'"));
