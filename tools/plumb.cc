@@ -50,12 +50,18 @@ std::vector<std::string> FlagNames(const CLI::App& app) {
   for (const CLI::Option* option : app.get_options()) {
     for (const std::string& name : option->get_lnames()) names.push_back("--" + name);
   }
+  for (const CLI::App* group : app.get_subcommands({})) {
+    if (!group->get_name().empty()) continue;  // a command, not an option group
+    for (std::string& name : FlagNames(*group)) names.push_back(std::move(name));
+  }
   return names;
 }
 
 std::vector<std::string> CommandNames(const CLI::App& app) {
   std::vector<std::string> names;
-  for (const CLI::App* command : app.get_subcommands({})) names.push_back(command->get_name());
+  for (const CLI::App* command : app.get_subcommands({})) {
+    if (!command->get_name().empty()) names.push_back(command->get_name());
+  }
   return names;
 }
 
@@ -82,6 +88,17 @@ std::string ExplainUnknownWord(const CLI::App& plumb) {
     return WithSuggestion(word + ": is not a command (known: " + known + ")", word, CommandNames(plumb));
   }
   return word + ": 'plumb " + app->get_name() + "' takes no such argument";
+}
+
+// The help of a command and of all commands below it, each under its whole name.
+std::string Manual(const CLI::App& app, const std::string& name) {
+  std::string text = app.help(name.substr(0, name.rfind(' ') == std::string::npos ? 0 : name.rfind(' ')));
+  for (const CLI::App* command : app.get_subcommands({})) {
+    if (command->get_name().empty()) continue;  // an option group: its flags stand in the command's help
+    const std::string whole = name + " " + command->get_name();
+    text += "\n" + std::string(100, '-') + "\n" + Manual(*command, whole);
+  }
+  return text;
 }
 
 int Fail(ExitCode code, const std::string& message) {
@@ -115,7 +132,6 @@ int RunPlumb(const std::vector<std::string>& arguments, Tools& tools) {
   spdlog::set_level(spdlog::level::info);
   CLI::App plumb(kDescription, "plumb");
   plumb.set_version_flag("--version", std::string("plumb ") + PLUMBLINE_VERSION);
-  plumb.footer(Footer());
   plumb.get_formatter()->column_width(38);
   plumb.option_defaults()->always_capture_default();
   std::vector<Command> commands;
@@ -124,6 +140,7 @@ int RunPlumb(const std::vector<std::string>& arguments, Tools& tools) {
   commands.push_back(AddValidateCommand(plumb, tools));
   commands.push_back(AddGoldenCommand(plumb, tools));
   commands.push_back(AddDoctorCommand(plumb, tools));
+  plumb.footer(Footer());  // after the commands, which would take it over
   plumb.require_subcommand(0, 1);
 
   // CLI11 takes them last first.
@@ -132,7 +149,7 @@ int RunPlumb(const std::vector<std::string>& arguments, Tools& tools) {
     plumb.parse(reversed);
   } catch (const CLI::CallForHelp&) {
     const bool whole = plumb.get_subcommands().empty();
-    std::fputs(plumb.help("", whole ? CLI::AppFormatMode::All : CLI::AppFormatMode::Normal).c_str(), stdout);
+    std::fputs(whole ? Manual(plumb, "plumb").c_str() : plumb.help().c_str(), stdout);
     return 0;
   } catch (const CLI::CallForVersion& version) {
     std::printf("%s\n", version.what());
