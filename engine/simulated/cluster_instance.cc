@@ -121,6 +121,7 @@ InstanceHeartbeat ClusterInstance::StateAt(TimeNs now) const {
 void ClusterInstance::OnScheduled(const Sequence& sequence, TimeNs now) {
   SimulatedSequence& ours = Ours(sequence);
   if (ours.prefilling) ours.row.queuing_delay_ns = now - ours.arrival_ns;
+  if (lower_tier_ && ours.computed == ours.cached) lower_tier_->RequireNoRecall(ours);
   listener_.OnScheduled(ours, now);
 }
 
@@ -133,6 +134,7 @@ void ClusterInstance::OnPrefillDone(const Sequence& sequence, TimeNs now) {
   ours.row.ttft_ns = now - ours.arrival_ns;
   ours.last_token_ns = now;
   ours.first_token_pending = true;
+  if (lower_tier_) lower_tier_->Keep(ours);
   // Where prefill is split off, the first token comes out here, and the decode side goes on from it.
   if (spec_.role == Role::kPrefill) {
     ours.first_token_pending = false;
@@ -147,6 +149,7 @@ void ClusterInstance::OnToken(const Sequence& sequence, TimeNs now, const TokenI
   } else {
     ours.row.itl_ns.push_back(now - ours.last_token_ns);
     ours.last_token_ns = now;
+    if (lower_tier_) lower_tier_->Keep(ours);
   }
   listener_.OnToken(ours, now);
 }

@@ -7,6 +7,7 @@
 
 #include "engine/core/scheduler.h"
 #include "engine/simulated/cluster.h"
+#include "engine/simulated/lower_tier.h"
 #include "engine/simulated/program_builder.h"
 #include "engine/simulated/simulation.h"
 
@@ -62,6 +63,9 @@ class ClusterInstance final : private SchedulerObserver {
   std::int64_t in_flight() const { return static_cast<std::int64_t>(rounds_.size()); }
   bool empty() const { return scheduler_.idle() && rounds_.empty(); }
 
+  // Keeps computed prefixes in a lower tier, too.
+  void UseLowerTier(std::shared_ptr<LowerTier> tier) { lower_tier_ = std::move(tier); }
+
   // A new batch in flight, taken by the start NPU; null when there is nothing to compute.
   Round* Build(TimeNs now);
   // A round without requests, taken by `npu`.
@@ -93,6 +97,7 @@ class ClusterInstance final : private SchedulerObserver {
   SimulationListener& listener_;
   Scheduler scheduler_;
   ProgramBuilder builder_;
+  std::shared_ptr<LowerTier> lower_tier_;  // null = there is none
   std::deque<std::unique_ptr<Round>> rounds_;
   std::vector<std::unique_ptr<Round>> spare_rounds_;
   std::int64_t next_round_ = 0;

@@ -36,9 +36,24 @@ ClusterSimulation::ClusterSimulation(const ClusterSpec& cluster, const Simulatio
     if (instance->has_end()) poll_order_.push_back(instance->plan().end_npu);
   }
   for (const auto& instance : instances_) poll_order_.push_back(instance->plan().start_npu);
+  if (options.prefix_storage != PrefixStorage::kNone) MakeLowerTiers();
 }
 
 ClusterSimulation::~ClusterSimulation() = default;
+
+void ClusterSimulation::MakeLowerTiers() {
+  const bool cpu = options_.prefix_storage == PrefixStorage::kCpu;
+  std::map<std::int64_t, std::shared_ptr<LowerTier>> tiers;
+  for (const auto& instance : instances_) {
+    const std::int64_t owner =
+        !options_.prefix_sharing ? instance->index() : (cpu ? instance->spec().node : 0);
+    auto& tier = tiers[owner];
+    if (!tier) {
+      tier = std::make_shared<LowerTier>(cpu ? "CPU" : "CXL", instance->plan().scheduler.block_size);
+    }
+    instance->UseLowerTier(tier);
+  }
+}
 
 void ClusterSimulation::Add(std::vector<SimulationRequest> requests) {
   for (SimulationRequest& request : requests) {

@@ -46,6 +46,7 @@ class ClusterSimulation {
  private:
   struct Group;
 
+  void MakeLowerTiers();
   void Start();
   TimeNs IdleStep() const;
   bool Poll(std::int32_t npu);

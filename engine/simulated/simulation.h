@@ -23,9 +23,13 @@ struct SimulationRequest {
 
 enum class RequestRouting : std::uint8_t { kLoad, kRoundRobin };
 
+enum class PrefixStorage : std::uint8_t { kNone, kCpu, kCxl };
+
 struct SimulationOptions {
   RequestRouting routing = RequestRouting::kLoad;
   TimeNs log_interval_ns = kNsPerSecond;
+  PrefixStorage prefix_storage = PrefixStorage::kNone;
+  bool prefix_sharing = false;  // one lower tier a node (CPU) or for all (CXL), instead of one an instance
 };
 
 // What became of a request: a row of sim.csv (simulator.md 7.5, 12.1).

@@ -47,7 +47,7 @@ TEST(Manual, IsWhatHelpPrints) {
 
 TEST(Manual, HoldsEveryFlagOfEveryCommand) {
   const std::set<std::string> manual = FlagsIn(Help());
-  for (const char* command : {"run", "validate", "workload", "golden", "doctor"}) {
+  for (const char* command : {"run", "validate", "workload", "golden", "doctor", "simulate"}) {
     const std::set<std::string> flags = FlagsIn(Help({command}));
     EXPECT_FALSE(flags.empty()) << command;
     for (const std::string& flag : flags) EXPECT_EQ(manual.count(flag), 1U) << command << " " << flag;

@@ -15,7 +15,7 @@ using testing::HasSubstr;
 constexpr TimeNs kMs = 1'000'000;
 
 RowCollector Simulate(const ClusterSpec& cluster, std::vector<SimulationRequest> requests,
-                 SimulationOptions options = {}) {
+                      SimulationOptions options = {}) {
   RowCollector collector;
   ClusterSimulation simulation(cluster, options, collector);
   simulation.Add(std::move(requests));
@@ -56,7 +56,8 @@ TEST(ClusterSimulation, ALongIdleTimeIsPassedOverButHeartbeatsGoOn) {
 TEST(ClusterSimulation, LoadRoutingTakesTheEmptierInstance) {
   ClusterSpec cluster = OneInstance();
   cluster.instances.push_back(cluster.instances[0]);
-  const RowCollector run = Simulate(cluster, {Asked(0, 5, 3), Asked(1, 5, 3), Asked(2, 5, 3), Asked(3, 5, 3)});
+  const RowCollector run =
+      Simulate(cluster, {Asked(0, 5, 3), Asked(1, 5, 3), Asked(2, 5, 3), Asked(3, 5, 3)});
   ASSERT_EQ(run.rows.size(), 4u);
   EXPECT_THAT(run.instances, testing::UnorderedElementsAre(0, 0, 1, 1));
 }
@@ -153,6 +154,28 @@ TEST(ClusterSimulation, WarnsOfLayersWithoutTimes) {
   cluster.instances[0].architecture = architecture;
   RowCollector collector;
   EXPECT_THAT(ClusterSimulation(cluster, {}, collector).Warnings(), ElementsAre(HasSubstr("act_fn")));
+}
+
+TEST(ClusterSimulation, ALowerTierIsAcceptedUntilItWouldBeReadFrom) {
+  ClusterSpec cluster = OneInstance();
+  cluster.instances.push_back(cluster.instances[0]);
+  const auto asked = [](RequestId id, TokenId first) {
+    SimulationRequest request = Asked(id, 600, 1, id * 100 * kMs);
+    request.token_ids.assign(600, first);
+    return request;
+  };
+  SimulationOptions options;
+  options.prefix_storage = PrefixStorage::kCpu;
+  // The second request goes to the other instance, whose device has not seen the prompt.
+  EXPECT_EQ(Simulate(cluster, {asked(0, 1), asked(1, 1)}, options).rows.size(), 2u) << "a tier an instance";
+  options.prefix_sharing = true;
+  EXPECT_EQ(Simulate(cluster, {asked(0, 1), asked(1, 2)}, options).rows.size(), 2u);
+  try {
+    Simulate(cluster, {asked(0, 1), asked(1, 1)}, options);
+    ADD_FAILURE();
+  } catch (const Error& error) {
+    EXPECT_THAT(error.what(), HasSubstr("request 1"));
+  }
 }
 
 TEST(ClusterSimulation, RefusesADegreeThatWasNotProfiled) {
