@@ -49,6 +49,13 @@ Round* ClusterInstance::Build(TimeNs now) {
   }
   round.id = next_round_++;
   round.figures = FiguresOf(round.batch);
+  round.step = {.start_ns = now,
+                .prefill_tokens = static_cast<std::int32_t>(round.batch.prefill_tokens),
+                .decodes = static_cast<std::int32_t>(round.batch.num_decodes),
+                .running = static_cast<std::int32_t>(scheduler_.running().size()),
+                .waiting = static_cast<std::int32_t>(scheduler_.waiting().size()),
+                .kv_blocks_used = static_cast<std::int32_t>(scheduler_.kv_cache().pool().num_held()),
+                .preempted = static_cast<std::int32_t>(round.batch.preempted)};
   round.taken_by_start = true;
   return &round;
 }
@@ -91,6 +98,10 @@ std::vector<SimulatedSequence*> ClusterInstance::Report(std::int32_t npu, std::i
   (npu == plan_.start_npu ? round.reported_by_start : round.reported_by_end) = true;
   if (!round.reported_by_start || (has_end() && !round.reported_by_end)) return {};
   scheduler_.Complete(round.batch, now, {});
+  if (!round.batch.entries.empty()) {
+    round.step.duration_ns = now - round.step.start_ns;
+    listener_.OnStep(index_, round.step);
+  }
   round.programs.clear();
   spare_rounds_.push_back(std::move(*found));
   rounds_.erase(found);

@@ -5,6 +5,7 @@
 #include <memory>
 #include <vector>
 
+#include "engine/api/facts.h"
 #include "engine/core/scheduler.h"
 #include "engine/simulated/cluster.h"
 #include "engine/simulated/lower_tier.h"
@@ -18,6 +19,7 @@ struct SimulatedSequence final : Sequence {
   std::int64_t session = -1;
   TimeNs tool_duration_ns = 0;
   TimeNs last_token_ns = 0;
+  std::int64_t instance = -1;        // where it is, once routed
   bool first_token_pending = false;  // its prefill is accounted for, its first token not yet
   SimulatedRow row;
 };
@@ -27,6 +29,7 @@ struct Round {
   std::int64_t id = 0;
   Batch batch;  // empty for a dummy, which only keeps the data-parallel group in step
   BatchFigures figures;
+  StepRecord step;                                       // but for its duration
   std::vector<std::shared_ptr<const Program>> programs;  // empty until its group is complete
   bool taken_by_start = false;
   bool taken_by_end = false;
@@ -43,6 +46,8 @@ class SimulationListener {
   virtual void OnPreempted(const SimulatedSequence&, TimeNs) {}
   virtual void OnToken(const SimulatedSequence&, TimeNs) {}
   virtual void OnRow(std::int64_t instance, SimulatedRow row, TimeNs now) = 0;
+  // A batch has been computed.
+  virtual void OnStep(std::int64_t, const StepRecord&) {}
   virtual void OnHeartbeat(const Heartbeat&) {}
 };
 

@@ -57,7 +57,9 @@ void ClusterSimulation::MakeLowerTiers() {
 
 void ClusterSimulation::Add(std::vector<SimulationRequest> requests) {
   for (SimulationRequest& request : requests) {
-    CheckFits(request);
+    if (const std::string problem = NeverFits(request); !problem.empty()) {
+      ThrowBadInput({.field = "request " + std::to_string(request.id), .problem = problem});
+    }
     auto sequence = std::make_unique<SimulatedSequence>();
     sequence->id = request.id;
     sequence->input_toks = request.input_toks;
@@ -79,28 +81,37 @@ void ClusterSimulation::Add(std::vector<SimulationRequest> requests) {
 }
 
 // A request that no step and no cache can ever hold would wait for ever, and all others behind it.
-void ClusterSimulation::CheckFits(const SimulationRequest& request) const {
+std::string ClusterSimulation::NeverFits(const SimulationRequest& request) const {
   const std::int64_t places = request.input_toks + request.output_toks - 1;
+  const std::string what = std::to_string(request.input_toks) + " prompt + " +
+                           std::to_string(request.output_toks) + " output tokens can never fit";
   for (const auto& instance : instances_) {
     const SchedulerConfig& config = instance->plan().scheduler;
     const std::int64_t blocks = (places + config.block_size - 1) / config.block_size;
-    const std::string who = "request " + std::to_string(request.id) + " (" +
-                            std::to_string(request.input_toks) + " prompt + " +
-                            std::to_string(request.output_toks) + " output tokens)";
     if (blocks > config.num_blocks) {
-      ThrowBadInput({.field = who,
-                     .problem = "can never fit: it needs " + std::to_string(blocks) + " KV blocks of " +
-                                std::to_string(config.block_size) + " tokens, instance " +
-                                std::to_string(instance->index()) + " has " +
-                                std::to_string(config.num_blocks)});
+      return what + ": they need " + std::to_string(blocks) + " KV blocks of " +
+             std::to_string(config.block_size) + " tokens, instance " + std::to_string(instance->index()) +
+             " has " + std::to_string(config.num_blocks);
     }
     if (!config.enable_chunked_prefill && places > config.max_num_batched_tokens) {
-      ThrowBadInput({.field = who,
-                     .problem = "can never fit into one step of max_num_batched_tokens " +
-                                std::to_string(config.max_num_batched_tokens) +
-                                ", and chunked prefill is off"});
+      return what + " into one step of max_num_batched_tokens " +
+             std::to_string(config.max_num_batched_tokens) + ", and chunked prefill is off";
     }
   }
+  return {};
+}
+
+void ClusterSimulation::Cancel(RequestId id) {
+  std::erase_if(cancelled_, [](const auto& sequence) { return sequence->batches_in_flight == 0; });
+  std::erase_if(pending_, [id](const auto& entry) { return entry.second->id == id; });
+  const auto found = routed_.find(id);
+  if (found == routed_.end()) return;
+  SimulatedSequence& sequence = *found->second;
+  std::erase(transfers_, &sequence);
+  instances_[static_cast<std::size_t>(sequence.instance)]->scheduler().Remove(sequence);
+  cancelled_.push_back(std::move(found->second));
+  routed_.erase(found);
+  changed_ = true;
 }
 
 // Before anything else each NPU computes up to the first arrival, at most one log interval.
@@ -119,7 +130,13 @@ std::optional<TimeNs> ClusterSimulation::NextTurn() const {
     return std::min(std::max<TimeNs>(1, pending_.begin()->first), options_.log_interval_ns);
   }
   if (!fabric_.idle()) return fabric_.NextEventTime();
+  if (options_.open_ended && Drained()) return std::nullopt;
   return now() + IdleStep();
+}
+
+bool ClusterSimulation::Drained() const {
+  return pending_.empty() && transfers_.empty() && sessions_.empty() &&
+         std::all_of(instances_.begin(), instances_.end(), [](const auto& i) { return i->empty(); });
 }
 
 // As many idle steps as pass before anything can change: after a turn without change, nothing does until the
@@ -136,7 +153,7 @@ bool ClusterSimulation::Turn() {
     if (pending_.empty()) return false;
     Start();
   }
-  if (exited_) return false;
+  if (exited_ || (options_.open_ended && fabric_.idle() && Drained())) return false;
   const TimeNs idle_step = IdleStep();
   if (!fabric_.Advance()) {
     if (!changed_ && pending_.empty()) ThrowStuck();
@@ -176,6 +193,7 @@ void ClusterSimulation::RouteArrived() {
     pending_.erase(pending_.begin());
     SimulatedSequence& sequence = *owned;
     ClusterInstance& instance = Choose(next_instance_, Role::kDecode);
+    sequence.instance = instance.index();
     instance.scheduler().Enqueue(sequence);
     listener_.OnQueued(sequence, now());
     routed_.emplace(sequence.id, std::move(owned));
@@ -247,6 +265,7 @@ void ClusterSimulation::AcceptTransfers() {
     std::int64_t next = next_decode_instance_;
     ClusterInstance& instance = Choose(next, Role::kPrefill);
     if (!instance.scheduler().EnqueuePrefilled(*transfers_.front())) return;
+    transfers_.front()->instance = instance.index();
     next_decode_instance_ = next;
     transfers_.pop_front();
   }
@@ -295,7 +314,8 @@ void ClusterSimulation::BeatIfDue() {
 
 // True when the NPU goes to sleep.
 bool ClusterSimulation::FinishIfDone(ClusterInstance& instance, std::int32_t npu) {
-  if (instance.done() || !instance.empty() || !pending_.empty() || !sessions_.empty()) return false;
+  if (options_.open_ended || instance.done() || !instance.empty() || !pending_.empty() || !sessions_.empty())
+    return false;
   if (instance.spec().role == Role::kDecode && (!transfers_.empty() || !PrefillDone())) return false;
   if (!instance.spec().dp_group.empty()) {
     const auto& members = groups_.at(instance.spec().dp_group)->members;

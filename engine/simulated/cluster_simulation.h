@@ -29,6 +29,12 @@ class ClusterSimulation {
   // the request that can never be served.
   void Add(std::vector<SimulationRequest> requests);
 
+  // Why the request can never be served; empty when it can.
+  std::string NeverFits(const SimulationRequest& request) const;
+
+  // Takes a request out wherever it is; it gets no row. Unknown ids are ignored.
+  void Cancel(RequestId id);
+
   // The next turn of the loop. False when everything is done, or nothing is left to do until Add. Throws
   // Error(kBadInput) when requests wait for ever.
   bool Turn();
@@ -63,7 +69,7 @@ class ClusterSimulation {
   void BeatIfDue();
   bool FinishIfDone(ClusterInstance& instance, std::int32_t npu);
   bool PrefillDone() const;
-  void CheckFits(const SimulationRequest& request) const;
+  bool Drained() const;
   [[noreturn]] void ThrowStuck() const;
 
   const ClusterSpec& cluster_;
@@ -78,6 +84,7 @@ class ClusterSimulation {
 
   std::multimap<TimeNs, std::unique_ptr<SimulatedSequence>> pending_;  // not yet routed, equal times in order
   std::unordered_map<RequestId, std::unique_ptr<SimulatedSequence>> routed_;
+  std::vector<std::unique_ptr<SimulatedSequence>> cancelled_;  // held by batches in flight
   std::unordered_map<std::int64_t, std::deque<std::unique_ptr<SimulatedSequence>>>
       sessions_;                              // still to come
   std::deque<SimulatedSequence*> transfers_;  // prefilled, waiting for room on a decode instance

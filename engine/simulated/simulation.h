@@ -29,6 +29,7 @@ struct SimulationOptions {
   RequestRouting routing = RequestRouting::kLoad;
   TimeNs log_interval_ns = kNsPerSecond;
   PrefixStorage prefix_storage = PrefixStorage::kNone;
+  bool open_ended = false;      // more requests may come: never done
   bool prefix_sharing = false;  // one lower tier a node (CPU) or for all (CXL), instead of one an instance
 };
 

@@ -113,7 +113,7 @@ TEST_F(SimulateCommandLine, BadInputIsExplained) {
   folder_.Write("w.jsonl", "{\"input_toks\": 3000000, \"output_toks\": 2, \"arrival_time_ns\": 1000}\n");
   const CommandOutcome too_long = Simulate();
   EXPECT_EQ(too_long.code, 1);
-  EXPECT_THAT(too_long.err, HasSubstr("request 0 (3000000 prompt + 2 output tokens): can never fit"));
+  EXPECT_THAT(too_long.err, HasSubstr("request 0: 3000000 prompt + 2 output tokens can never fit"));
   folder_.Write("w.jsonl", "");
   EXPECT_EQ(Simulate().code, 1);
 }

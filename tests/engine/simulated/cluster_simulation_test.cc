@@ -135,7 +135,7 @@ TEST(ClusterSimulation, RefusesARequestThatNeverFitsAndSaysWhich) {
     ADD_FAILURE();
   } catch (const Error& error) {
     EXPECT_EQ(error.code(), ExitCode::kBadInput);
-    EXPECT_THAT(error.what(), HasSubstr("request 17 (1000000 prompt + 5 output tokens)"));
+    EXPECT_THAT(error.what(), HasSubstr("request 17: 1000000 prompt + 5 output tokens can never fit"));
   }
 }
 
