@@ -206,6 +206,11 @@ ClusterPlan PlanCluster(const ClusterSpec& cluster) {
          .problem = "do not fill a regular network of " + std::to_string(places) +
                     ": instances of different shape, or more than one dp_group, are not simulated"});
   }
+  // An idle NPU is asked at every event of the others, and finds new requests then: only where that cannot be
+  // do the events in between not matter.
+  const InstanceSpec& only = cluster.instances.front();
+  fabric.only_ends_matter =
+      cluster.instances.size() == 1 && only.pp == 1 && only.dp_group.empty() && only.role == Role::kWhole;
   // The reference takes the first node's host memory for all nodes, one queue a node.
   const HostMemory& host = cluster.nodes.front();
   for (std::size_t n = 0; n < cluster.nodes.size(); ++n) {

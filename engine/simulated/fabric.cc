@@ -102,6 +102,9 @@ void Fabric::OnWake(std::int32_t npu, Wake wake, std::int32_t detail) {
     case Wake::kRing:
       OnRingTurn(npu);
       break;
+    case Wake::kCollectiveEnd:
+      OnCollectiveEnd(npu);
+      break;
   }
 }
 

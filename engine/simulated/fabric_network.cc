@@ -80,8 +80,12 @@ std::int32_t Fabric::Neighbour(std::int32_t npu, std::int32_t dimension, std::in
 // False when there is nobody to talk to.
 bool Fabric::StartCollective(std::int32_t npu, const Op& op) {
   Npu& state = At(npu);
-  std::vector<std::int32_t> dims;
   const auto& scope = spec_.scopes[static_cast<std::size_t>(npu)][static_cast<std::size_t>(op.scope)];
+  if (IsAllReduceOfTwo(op, scope)) {
+    StartAllReduceOfTwo(npu, scope[0], std::max<std::int64_t>(op.amount, spec_.num_npus));
+    return true;
+  }
+  std::vector<std::int32_t> dims;
   for (const std::int32_t d : scope) {
     if (spec_.dimensions[static_cast<std::size_t>(d)].size > 1) dims.push_back(d);
   }
@@ -114,6 +118,46 @@ bool Fabric::StartCollective(std::int32_t npu, const Op& op) {
   return StartNextPhase(npu);
 }
 
+// Two reads and a write of local memory, each truncated on its own.
+TimeNs Fabric::ReduceTime(std::int64_t message_bytes) const {
+  return 3 * static_cast<TimeNs>(static_cast<double>(message_bytes) / spec_.reduce_bytes_per_s * 1e9);
+}
+
+bool Fabric::IsAllReduceOfTwo(const Op& op, const std::vector<std::int32_t>& scope) const {
+  return spec_.only_ends_matter && op.kind == OpKind::kCollective &&
+         op.collective == Collective::kAllReduce && scope.size() == 1 &&
+         spec_.dimensions[static_cast<std::size_t>(scope[0])].size == 2;
+}
+
+// Links are not shared, so from the moment at which both ranks have begun, everything is fixed: each sends at
+// `asks`, has the other's half at `has`, reduces, sends on at `passes`, and has the other's result at `ends`.
+// Ranks end as far apart as they began, or by a message; two that end together began together, and keep their
+// order.
+void Fabric::StartAllReduceOfTwo(std::int32_t npu, std::int32_t dimension, std::int64_t bytes) {
+  Npu& own = At(npu);
+  const std::int32_t partner = Neighbour(npu, dimension, 1);
+  Npu& other = At(partner);
+  own.collective_began_ns = now_;
+  if (!other.awaits_partner) {
+    own.awaits_partner = true;
+    return;
+  }
+  other.awaits_partner = false;
+  const TimeNs message = MessageTime(npu, partner, bytes / 2);
+  const TimeNs reduce = ReduceTime(bytes / 2);
+  const std::array<TimeNs, 2> asks = {other.collective_began_ns + kEndpointDelayNs, now_ + kEndpointDelayNs};
+  std::array<TimeNs, 2> passes{};
+  for (std::size_t r = 0; r < 2; ++r) {
+    const TimeNs has = std::max(asks[r], asks[1 - r] + message);
+    passes[r] = has + kEndpointDelayNs + reduce;
+  }
+  const auto ends = [&](std::size_t r) {
+    return std::max(passes[r], passes[1 - r] + message) + kEndpointDelayNs;
+  };
+  WakeNpu(partner, ends(0), Wake::kCollectiveEnd, 0);
+  WakeNpu(npu, ends(1), Wake::kCollectiveEnd, 0);
+}
+
 bool Fabric::StartNextPhase(std::int32_t npu) {
   Npu& state = At(npu);
   const Npu::Phase& phase = state.phases[state.phase];
@@ -122,7 +166,6 @@ bool Fabric::StartNextPhase(std::int32_t npu) {
   state.message_bytes = gather ? phase.bytes : phase.bytes / state.members;
   state.sends_left = (phase.collective == Collective::kAllReduce ? 2 : 1) * (state.members - 1);
   state.received = 0;
-  state.ring_started = false;
   // Two reads and a write of local memory, each truncated on its own.
   state.reduce_ns =
       3 * static_cast<TimeNs>(static_cast<double>(state.message_bytes) / spec_.reduce_bytes_per_s * 1e9);

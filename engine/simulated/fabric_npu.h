@@ -53,7 +53,8 @@ struct Fabric::Npu {
   std::vector<Phase> phases;  // of the collective under way
   std::size_t phase = 0;
   bool in_collective = false;
-  bool ring_started = false;
+  bool awaits_partner = false;  // in an all-reduce of two since `collective_began_ns`
+  TimeNs collective_began_ns = 0;
   std::int64_t sends_left = 0;
   std::int64_t received = 0;
   std::int64_t members = 0;

@@ -21,6 +21,40 @@ const DegreeTables* TablesOf(const ProfileBundle& profile, std::int64_t tp) {
                  .accepted = known});
 }
 
+bool IsPlainCompute(const Op& op) {
+  return op.kind == OpKind::kCompute && op.waits_for_load < 0;
+}
+
+// Makes one of computes that follow each other.
+void MergeComputes(std::vector<Op>& ops) {
+  std::size_t kept = 0;
+  for (std::size_t i = 0; i < ops.size(); ++i) {
+    if (kept > 0 && IsPlainCompute(ops[i]) && ops[kept - 1].kind == OpKind::kCompute) {
+      ops[kept - 1].amount += ops[i].amount;
+    } else {
+      ops[kept++] = ops[i];
+    }
+  }
+  ops.resize(kept);
+}
+
+void MergeComputes(Program& program) {
+  MergeComputes(program.block);
+  if (program.block.size() == 1 && IsPlainCompute(program.block[0])) {
+    Op all = program.block[0];
+    all.amount *= program.repeats;
+    program.before.push_back(all);
+    program.block.clear();
+    program.repeats = 0;
+  }
+  if (program.repeats == 0) {
+    program.before.insert(program.before.end(), program.after.begin(), program.after.end());
+    program.after.clear();
+  }
+  MergeComputes(program.before);
+  MergeComputes(program.after);
+}
+
 double RoundHalfEven(double value) {
   return std::nearbyint(value);
 }
@@ -59,6 +93,7 @@ ProgramBuilder::ProgramBuilder(const InstanceSpec& instance, const InstancePlan&
     : instance_(instance),
       plan_(plan),
       first_cxl_device_(cluster.first_cxl_device),
+      merges_computes_(cluster.fabric.only_ends_matter),
       tables_(TablesOf(*instance.profile, instance.tp)),
       stable_tables_(instance.profile->by_tp.contains(1) ? &instance.profile->by_tp.at(1) : tables_) {
   const Architecture& architecture = *instance.architecture;
@@ -141,7 +176,9 @@ std::vector<std::shared_ptr<const Program>> ProgramBuilder::Build(const BatchFig
   std::vector<std::shared_ptr<const Program>> programs;
   for (std::int64_t stage = 0; stage < instance_.pp; ++stage) {
     for (std::int64_t rank = 0; rank < instance_.tp; ++rank) {
-      programs.push_back(std::make_shared<Program>(BuildOne(stage, rank, figures)));
+      auto program = std::make_shared<Program>(BuildOne(stage, rank, figures));
+      if (merges_computes_) MergeComputes(*program);
+      programs.push_back(std::move(program));
     }
   }
   if (instance_.role != Role::kPrefill) return programs;

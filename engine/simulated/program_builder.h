@@ -60,6 +60,7 @@ class ProgramBuilder {
   const InstanceSpec& instance_;
   const InstancePlan& plan_;
   const std::int32_t first_cxl_device_;
+  const bool merges_computes_;
   const DegreeTables* tables_;
   const DegreeTables* stable_tables_;  // tp 1 where there is one
   std::vector<std::string> missing_layers_;

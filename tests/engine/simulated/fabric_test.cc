@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include <numeric>
+#include <array>
 
 namespace plumbline {
 namespace {
@@ -132,6 +132,25 @@ TEST(Fabric, RingCollectivesTakeTheTimeOfTheirClosedForm) {
     EXPECT_EQ(run(Collective::kAllReduce), 10 + 2 * (n - 1) * (part + 10) + (n - 1) * reduce);
     EXPECT_EQ(run(Collective::kReduceScatter), 10 + (n - 1) * (part + 10 + reduce));
     EXPECT_EQ(run(Collective::kAllGather), 10 + (n - 1) * (whole + 10));
+  }
+}
+
+// Whatever the ranks' distance: alike, within a message, beyond it, and either one first.
+TEST(Fabric, AnAllReduceOfTwoInOneGoEndsWhenTheRingWouldEnd) {
+  for (const std::int64_t late : {0, 1, 37, 699, 700, 701, 5000}) {
+    for (const int first : {0, 1}) {
+      std::array<std::vector<TimeNs>, 2> times;
+      for (const bool in_one_go : {false, true}) {
+        FabricSpec spec = Spec({2});
+        spec.only_ends_matter = in_one_go;
+        Fabric fabric(spec);
+        const Op reduce = CollectiveOp(Collective::kAllReduce, 4800);
+        fabric.Run(first, Chain({Compute(1), reduce, Compute(3), reduce}));
+        fabric.Run(1 - first, Chain({Compute(1 + late), reduce, Compute(3), reduce}));
+        times[in_one_go ? 1 : 0] = FinishTimes(fabric, 2);
+      }
+      EXPECT_EQ(times[0], times[1]) << late << " " << first;
+    }
   }
 }
 
