@@ -181,7 +181,7 @@ ExitCode Simulate(Flags& flags) {
   output.LogResults(simulation.Totals(), progress.ElapsedS());
   if (!flags.output.empty()) {
     log.Write("Saving each request's information to output file: " + flags.output + "\n");
-    WriteFileAtomically(flags.output, output.Csv());
+    WriteFileAtomically(flags.output, output.TakeCsv());
   }
   log.Close();
   return ExitCode::kPass;
