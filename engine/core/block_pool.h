@@ -11,7 +11,7 @@ namespace plumbline {
 
 // The KV blocks of one scheduler: who holds them, in which order the free ones are given out, and which of
 // them still hold known content. Free blocks keep their content until they are taken again; that is the
-// prefix cache, and taking from the head of the free list is its LRU eviction (simulator.md 8.2).
+// prefix cache, and taking from the head of the free list is its LRU eviction.
 //
 // Precondition errors (taking from an empty list, freeing a free block) are bugs of the caller and throw
 // std::logic_error.

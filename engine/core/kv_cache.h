@@ -9,7 +9,7 @@
 
 namespace plumbline {
 
-// Gives sequences their KV blocks and finds blocks that hold a prompt's beginning already (simulator.md 8).
+// Gives sequences their KV blocks and finds blocks that hold a prompt's beginning already.
 class KvCache {
  public:
   KvCache(std::int64_t num_blocks, std::int64_t block_size, bool enable_prefix_caching);

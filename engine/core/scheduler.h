@@ -46,7 +46,7 @@ struct SchedulerTotals {
 };
 
 // Continuous batching as vLLM V1 does it: first come first served, running requests before waiting ones, a
-// token budget a step, chunked prefill, preemption of the latest by recomputation (simulator.md 7). Knows no
+// token budget a step, chunked prefill, preemption of the latest by recomputation. Knows no
 // clock: times are what the caller says. One thread.
 class Scheduler {
  public:

@@ -92,7 +92,7 @@ struct ClusterPlan {
   std::int32_t first_cxl_device = 0;
 };
 
-// Lays the cluster out: NPU ids, network dimensions, capacities (simulator.md 2.2, 8.1). Throws
+// Lays the cluster out: NPU ids, network dimensions, capacities. Throws
 // Error(kBadInput) for a cluster that contradicts itself or leaves no room for KV blocks.
 ClusterPlan PlanCluster(const ClusterSpec& cluster);
 

@@ -8,7 +8,7 @@
 
 namespace plumbline {
 
-// Instances that share their experts: their batches run in rounds, all or none (simulator.md 10.2).
+// Instances that share their experts: their batches run in rounds, all or none.
 struct ClusterSimulation::Group {
   std::vector<ClusterInstance*> members;
   std::map<ClusterInstance*, Round*> pending;  // built, waiting for the other members

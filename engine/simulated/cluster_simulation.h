@@ -16,8 +16,8 @@
 
 namespace plumbline {
 
-// The reference simulator's main loop: time advances event by event, and after each the idle NPUs are asked
-// what to do next (simulator.md 5.4, 6, 9, 10.2, 11.1). One thread, no I/O.
+// The main loop of LLMServingSim (commit 5daddb2), whose output it reproduces to the byte: time advances
+// event by event, and after each the idle NPUs are asked what to do next. One thread, no I/O.
 class ClusterSimulation {
  public:
   // Throws Error(kBadInput) for a cluster that contradicts itself. The cluster must stay.

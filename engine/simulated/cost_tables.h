@@ -8,7 +8,7 @@
 namespace plumbline {
 
 // Measured times as the profile bundle has them, and how they are looked up between and beyond the measured
-// points (simulator.md 3). Times are ns; all blending is done in double, in the order that the reference
+// points. Times are ns; all blending is done in double, in the order that the reference
 // uses, because simulated times are compared to the byte.
 
 // Time by one key, ascending.
@@ -102,8 +102,7 @@ class MoeTable {
   std::vector<LinearTable> by_tokens_;
 };
 
-// How much dearer a batch is whose decodes have unequal contexts: a factor by bucket (simulator.md 3, skew
-// correction).
+// How much dearer a batch is whose decodes have unequal contexts: a factor by bucket.
 struct SkewTable {
   struct Axis {
     std::vector<double> bins;  // one more than labels

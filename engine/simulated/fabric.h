@@ -39,7 +39,7 @@ struct FabricSpec {
 };
 
 // NPUs, memories and links in simulated time: each NPU works through programs, and meets the others in
-// messages and collectives (simulator.md 5.1-5.3).
+// messages and collectives.
 class Fabric {
  public:
   explicit Fabric(FabricSpec spec);

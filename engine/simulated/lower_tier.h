@@ -10,7 +10,7 @@ namespace plumbline {
 
 // A second place for KV blocks below the device (CPU or CXL memory): every chunk that is computed is copied
 // down at no cost. Serving a prompt from there (a recall) has a cost that no stored output of the reference
-// shows, so a simulation in which one would take place is refused instead of guessed (simulator.md 8.6).
+// shows, so a simulation in which one would take place is refused instead of guessed.
 class LowerTier {
  public:
   LowerTier(std::string name, std::int64_t block_size);

@@ -6,7 +6,7 @@
 
 namespace plumbline {
 
-// A language model as the simulator sees it: sizes only (simulator.md 2.3).
+// A language model as the simulator sees it: sizes only.
 struct ModelShape {
   std::string name;
   std::string model_type;

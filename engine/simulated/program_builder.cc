@@ -303,7 +303,7 @@ void ProgramBuilder::EmitBlock(Emitter& out, std::int64_t block) const {
 }
 
 // Expert groups are dealt to the ranks. The first rank gathers, computes, scatters; one with a later group
-// computes while it gathers; one without only takes part in the exchange (simulator.md 10.1).
+// computes while it gathers; one without only takes part in the exchange.
 void ProgramBuilder::EmitExperts(Emitter& out, std::int64_t block, const Layer& layer) const {
   const ModelShape& model = *instance_.model;
   const std::int32_t load = AddLoad(out, block, layer.name);

@@ -10,7 +10,7 @@
 
 namespace plumbline {
 
-// What the cost of an iteration depends on (simulator.md 4).
+// What the cost of an iteration depends on.
 struct BatchFigures {
   std::int64_t total_tokens = 0;
   std::int64_t sequences = 0;  // rows of the per-sequence layers

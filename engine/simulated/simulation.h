@@ -33,7 +33,7 @@ struct SimulationOptions {
   bool prefix_sharing = false;  // one lower tier a node (CPU) or for all (CXL), instead of one an instance
 };
 
-// What became of a request: a row of sim.csv (simulator.md 7.5, 12.1).
+// What became of a request: a row of sim.csv.
 struct SimulatedRow {
   RequestId id = 0;
   std::int64_t input_toks = 0;

@@ -115,7 +115,7 @@ TEST(Fabric, BackgroundSendsOverlapWithComputeOneAtATime) {
   EXPECT_EQ(FinishTimes(fabric, 2), (std::vector<TimeNs>{400, 400}));
 }
 
-// n ranks that start together, S bytes: the closed forms of simulator.md 5.3.
+// n ranks that start together, S bytes: the closed forms of the ring algorithms.
 TEST(Fabric, RingCollectivesTakeTheTimeOfTheirClosedForm) {
   for (const std::int64_t n : {2, 3, 4}) {
     const std::int64_t bytes = 4800;
