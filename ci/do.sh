@@ -118,7 +118,7 @@ job_asan() { ## AddressSanitizer and UBSan run of everything but the torch engin
 }
 
 # The programs whose tests start threads: scheduling, engines, replay.
-TSAN_PROGRAMS=(core_test api_test scripted_test replay_test)
+TSAN_PROGRAMS=(core_test scripted_test replay_test)
 
 job_tsan() { ## ThreadSanitizer run of scheduling and replay
   local programs

@@ -1,4 +1,4 @@
-// tools/bench.sh: which flags the environment variables become.
+// tools/bench.sh and tools/validate.sh: which flags the positions and environment variables become.
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -22,14 +22,25 @@ std::string FakePlumb() {
   return path;
 }
 
-CommandOutcome Bench(std::vector<std::string> variables, const std::vector<std::string>& arguments = {}) {
+CommandOutcome CallWrapper(const std::string& script, std::vector<std::string> variables,
+                           const std::vector<std::string>& arguments) {
   const std::string plumb = FakePlumb();
   variables.push_back("PLUMB=" + plumb);
-  std::vector<std::string> command = {PLUMBLINE_SOURCE_DIR "/tools/bench.sh"};
+  std::vector<std::string> command = {PLUMBLINE_SOURCE_DIR "/tools/" + script};
   command.insert(command.end(), arguments.begin(), arguments.end());
   const CommandOutcome outcome = RunCommand(command, variables);
   std::filesystem::remove(plumb);
   return outcome;
+}
+
+CommandOutcome Bench(const std::vector<std::string>& variables,
+                     const std::vector<std::string>& arguments = {}) {
+  return CallWrapper("bench.sh", variables, arguments);
+}
+
+CommandOutcome Validate(const std::vector<std::string>& variables,
+                        const std::vector<std::string>& arguments) {
+  return CallWrapper("validate.sh", variables, arguments);
 }
 
 TEST(BenchWrapper, DefaultsAreTheReferenceHarnesss) {
@@ -95,6 +106,34 @@ TEST(BenchWrapper, RunIdNamesTheOutputFolderByTime) {
 TEST(BenchWrapper, ArgumentsAndOddSwitchesAreRefused) {
   EXPECT_EQ(Bench({}, {"--model"}).code, 1);
   EXPECT_EQ(Bench({"ENFORCE_EAGER=yes"}).code, 1);
+}
+
+TEST(ValidateWrapper, PositionsAndDefaultsAreTheReferenceHarnesss) {
+  const CommandOutcome outcome = Validate({}, {"run", "sim.csv", "sim.log"});
+  EXPECT_EQ(outcome.code, 0) << outcome.err;
+  EXPECT_EQ(outcome.out,
+            "validate\n--bench-dir\nrun\n--sim-csv\nsim.csv\n--sim-log\nsim.log\n"
+            "--output-subdir\nvalidation\n--title\nvLLM vs LLMServingSim\n--log-level\nINFO\n");
+}
+
+TEST(ValidateWrapper, EveryVariableSetsItsFlagAndTheFourthPositionIsThePrefix) {
+  const CommandOutcome outcome =
+      Validate({"OUTPUT_SUBDIR=o", "TITLE=a b", "LOG_LEVEL=ERROR"}, {"run", "sim.csv", "sim.log", "p"});
+  EXPECT_EQ(outcome.code, 0) << outcome.err;
+  EXPECT_EQ(outcome.out,
+            "validate\n--bench-dir\nrun\n--sim-csv\nsim.csv\n--sim-log\nsim.log\n--prefix\np\n"
+            "--output-subdir\no\n--title\na b\n--log-level\nERROR\n");
+}
+
+TEST(ValidateWrapper, BlankLeavesTheFlagOut) {
+  const CommandOutcome outcome =
+      Validate({"OUTPUT_SUBDIR=", "TITLE=", "LOG_LEVEL="}, {"run", "sim.csv", "sim.log", ""});
+  EXPECT_EQ(outcome.out, "validate\n--bench-dir\nrun\n--sim-csv\nsim.csv\n--sim-log\nsim.log\n");
+}
+
+TEST(ValidateWrapper, AWrongNumberOfPositionsIsRefused) {
+  EXPECT_EQ(Validate({}, {"run", "sim.csv"}).code, 1);
+  EXPECT_EQ(Validate({}, {"run", "sim.csv", "sim.log", "p", "more"}).code, 1);
 }
 
 }  // namespace
