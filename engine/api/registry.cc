@@ -105,10 +105,14 @@ const EngineKind& EngineRegistry::Find(const std::string& kind) {
       {.field = "--engine", .value = kind, .problem = "is not an engine of this build", .accepted = known});
 }
 
-std::unique_ptr<Engine> EngineRegistry::Boot(const EngineSpec& spec) {
+void EngineRegistry::Check(const EngineSpec& spec) {
   const EngineKind& kind = Find(spec.kind);
   if (kind.check) kind.check(spec);
-  return kind.boot(spec);
+}
+
+std::unique_ptr<Engine> EngineRegistry::Boot(const EngineSpec& spec) {
+  Check(spec);
+  return Find(spec.kind).boot(spec);
 }
 
 }  // namespace plumbline

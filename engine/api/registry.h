@@ -42,6 +42,10 @@ class EngineRegistry {
   // Throws Error(kBadInput) naming the known kinds.
   const EngineKind& Find(const std::string& kind);
 
+  // Finds the kind and lets it refuse what it cannot honour, so that a caller can do so before other work.
+  void Check(const EngineSpec& spec);
+
+  // Checks, then boots.
   std::unique_ptr<Engine> Boot(const EngineSpec& spec);
 
   // Registered kinds and those with a plug-in file, sorted. Loads nothing.
