@@ -62,17 +62,17 @@ int main(int argc, char** argv) {
     ++argv;
     --argc;
   }
-  return SuiteMain(argc, argv,
-                   {{"reversing/linked",
-                     {},
-                     [](const std::string&) {
-                       EngineRegistry registry;
-                       RegisterReversingEngine(registry);
-                       return Reverse(registry);
-                     }},
-                    {"reversing/plugin", {}, [&](const std::string&) {
-                       EngineRegistry registry;
-                       registry.AddPluginFolder(plugin_folder);
-                       return Reverse(registry);
-                     }}});
+  const auto linked = [](const ExampleContext&) {
+    EngineRegistry registry;
+    RegisterReversingEngine(registry);
+    return Reverse(registry);
+  };
+  const auto plugin = [&](const ExampleContext&) {
+    EngineRegistry registry;
+    registry.AddPluginFolder(plugin_folder);
+    return Reverse(registry);
+  };
+  return SuiteMain(argc, argv, [&] {
+    return std::vector<SuiteExample>{{"reversing/linked", {}, linked}, {"reversing/plugin", {}, plugin}};
+  });
 }
