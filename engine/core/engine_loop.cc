@@ -109,6 +109,10 @@ class RealTimeEngine final : public LoopEngine {
 
   void Run() {
     std::string death;
+    loop_->BeforeDelivery([this] {
+      const std::lock_guard lock(mutex_);
+      Publish();
+    });
     try {
       while (ReadMailbox()) {
         if (loop_->NextEventTime()) loop_->Step(clock_.NowNs());
@@ -156,8 +160,7 @@ class RealTimeEngine final : public LoopEngine {
   }
 
   // The last that the thread does. Nothing gets into the mailbox once `stop_` is set; the sinks are called
-  // without the lock, for they may have locks of their own. Whoever learns from them that the engine is gone
-  // finds its last steps published.
+  // without the lock, for they may have locks of their own.
   void Close(const std::string& death) {
     {
       const std::lock_guard lock(mutex_);
@@ -167,7 +170,6 @@ class RealTimeEngine final : public LoopEngine {
         loop_->Submit(std::move(submitted.request), submitted.arrival_ns);
       }
       submitted_.clear();
-      Publish();
     }
     const bool died = !death.empty();
     loop_->FinishAll(clock_.NowNs(), died ? FinishReason::kError : FinishReason::kCancelled,

@@ -1,8 +1,10 @@
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "engine/api/engine.h"
@@ -51,6 +53,18 @@ class EngineLoop {
   virtual Counters CurrentCounters() const = 0;
   // Moves the records of the steps completed since the last call to the end of `records`.
   virtual void TakeSteps(std::vector<StepRecord>&) {}
+
+  // `publish` runs in Step and FinishAll when counters and steps are up to date, right before the events of
+  // them go out: whoever learns from an event that a request is over must not find counters without it.
+  void BeforeDelivery(std::function<void()> publish) { publish_ = std::move(publish); }
+
+ protected:
+  void Publish() const {
+    if (publish_) publish_();
+  }
+
+ private:
+  std::function<void()> publish_;
 };
 
 // The engine around a loop: on a thread of its own and the monotonic clock, or in virtual time. Engine's

@@ -186,6 +186,7 @@ void StepLoop::Post(const Sequence& sequence, Event event) {
 }
 
 void StepLoop::Deliver() {
+  Publish();
   outbox_.Deliver();
   for (const RequestId id : ended_) live_.erase(id);
   ended_.clear();

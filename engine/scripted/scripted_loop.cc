@@ -198,6 +198,7 @@ void ScriptedLoop::Post(const Played& request, Event event) {
 }
 
 void ScriptedLoop::Deliver() {
+  Publish();
   outbox_.Deliver();
   ended_.clear();
   refused_.clear();

@@ -192,6 +192,7 @@ void SimulatedLoop::Post(RequestId id, Event event) {
 }
 
 void SimulatedLoop::Deliver() {
+  Publish();
   outbox_.Deliver();
   for (const RequestId id : ended_) live_.erase(id);
   ended_.clear();

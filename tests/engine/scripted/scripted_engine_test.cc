@@ -3,6 +3,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <future>
+#include <utility>
+
 #include "engine/base/error.h"
 #include "tests/engine/core/engine_testing.h"
 
@@ -119,6 +122,40 @@ TEST(ScriptedEngine, NullEngineAnswersInRealTime) {
   EXPECT_EQ(sink.Of(49).token_ids.size(), 5000u);
   EXPECT_EQ(engine->Sample().generation_tokens, 250'000);
   EXPECT_FALSE(sink.order_violated());
+}
+
+// Looks at the engine from inside the event, where nothing later can have been published. (Sinks in use must
+// not.)
+class SamplingSink final : public EventSink {
+ public:
+  explicit SamplingSink(const Engine& engine) : engine_(engine) {}
+
+  void OnEvents(std::span<const Event> events) override {
+    for (const Event& event : events) {
+      if (event.kind == EventKind::kTokens) told_ += event.count;
+      if (event.kind == EventKind::kFinished) finished_.set_value(engine_.Sample().generation_tokens);
+    }
+  }
+
+  // What the counters said when the request ended, then what the events had told until then.
+  std::pair<std::int64_t, std::int64_t> Wait() {
+    const std::int64_t counted = finished_.get_future().get();
+    return {counted, told_};
+  }
+
+ private:
+  const Engine& engine_;
+  std::int64_t told_ = 0;
+  std::promise<std::int64_t> finished_;
+};
+
+TEST(ScriptedEngine, CountersHoldWhatTheEventsTell) {
+  const auto engine = MakeScriptedEngine({});
+  SamplingSink sink(*engine);
+  engine->Submit(Burst(0, 1, 6, 7), sink);
+  const auto [counted, told] = sink.Wait();
+  EXPECT_EQ(counted, 7);
+  EXPECT_EQ(told, 7);
 }
 
 TEST(ScriptedEngine, ShutdownInMidScriptCancels) {
