@@ -7,13 +7,13 @@
 namespace plumbline {
 
 // Waits for absolute instants of CLOCK_MONOTONIC: sleeps on a timerfd until shortly before, then spins. A
-// sleep alone is 25-60 us late (timer slack, wake-up of an idle core); the spin takes that away for its share
-// of a core.
+// sleep alone is 25-60 us late on an idle core and up to 200 us on a virtual one; the spin takes that away for
+// its share of a core, a quarter at 1,000 deadlines a second and nothing that matters at ten.
 class DeadlineTimer {
  public:
   enum class Outcome { kDeadline, kWoken };
 
-  static constexpr TimeNs kDefaultSpinNs = 100'000;
+  static constexpr TimeNs kDefaultSpinNs = 250'000;
 
   // Throws std::system_error when the kernel has no descriptors left.
   explicit DeadlineTimer(TimeNs spin_ns = kDefaultSpinNs);
