@@ -8,6 +8,7 @@
 #include "engine/api/event.h"
 #include "engine/api/facts.h"
 #include "engine/api/request.h"
+#include "engine/api/step_probe.h"
 
 namespace plumbline {
 
@@ -60,6 +61,9 @@ class Engine {
 
   // Not null when this engine's clock is virtual.
   virtual VirtualTime* virtual_time() { return nullptr; }
+
+  // Not null when this engine can run single steps for measuring. Lives as long as the engine.
+  virtual StepProbe* step_probe() { return nullptr; }
 };
 
 }  // namespace plumbline

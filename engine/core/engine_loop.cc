@@ -42,10 +42,12 @@ std::string Describe(const std::exception& exception) {
 }
 
 // The loop belongs to one thread; everything that others want from it goes through the mailbox.
-class RealTimeEngine final : public LoopEngine {
+class RealTimeEngine final : public LoopEngine, private StepProbe {
  public:
   RealTimeEngine(Facts facts, std::unique_ptr<EngineLoop> loop)
-      : LoopEngine(std::move(facts), std::move(loop)), thread_([this] { Run(); }) {}
+      : LoopEngine(std::move(facts), std::move(loop)),
+        loop_probe_(loop_->step_probe()),
+        thread_([this] { Run(); }) {}
 
   ~RealTimeEngine() override { Shutdown(); }
 
@@ -82,7 +84,7 @@ class RealTimeEngine final : public LoopEngine {
     RequireAlive();
     reset_asked_ = true;
     wake_.notify_one();
-    reset_done_.wait(lock, [this] { return !reset_asked_; });
+    answered_.wait(lock, [this] { return !reset_asked_; });
     RequireAlive();
     return reset_succeeded_;
   }
@@ -101,7 +103,21 @@ class RealTimeEngine final : public LoopEngine {
     if (thread_.joinable()) thread_.join();
   }
 
+  StepProbe* step_probe() override { return loop_probe_ == nullptr ? nullptr : this; }
+
  private:
+  // On the loop's thread, as all steps are: another one would bring a second team of threads.
+  TimeNs RunStep(const StepShape& shape) override {
+    ProbeCall call{.shape = shape};
+    std::unique_lock lock(mutex_);
+    RequireAlive();
+    probe_asked_ = &call;
+    wake_.notify_one();
+    answered_.wait(lock, [&call] { return call.answered; });
+    if (call.error) std::rethrow_exception(call.error);
+    return call.duration_ns;
+  }
+
   void RequireAlive() const {
     if (!last_words_.empty()) ThrowDead(last_words_);
     if (stop_) ThrowDead("was shut down");
@@ -128,7 +144,9 @@ class RealTimeEngine final : public LoopEngine {
   bool ReadMailbox() {
     std::unique_lock lock(mutex_);
     Publish();
-    const auto mail = [this] { return stop_ || reset_asked_ || !submitted_.empty() || !cancelled_.empty(); };
+    const auto mail = [this] {
+      return stop_ || reset_asked_ || probe_asked_ != nullptr || !submitted_.empty() || !cancelled_.empty();
+    };
     const std::optional<TimeNs> next = loop_->NextEventTime();
     if (!next) {
       wake_.wait(lock, mail);
@@ -144,7 +162,14 @@ class RealTimeEngine final : public LoopEngine {
     if (reset_asked_) {
       reset_succeeded_ = loop_->ResetPrefixCache();
       reset_asked_ = false;
-      reset_done_.notify_all();
+      answered_.notify_all();
+    }
+    if (ProbeCall* call = std::exchange(probe_asked_, nullptr); call != nullptr) {
+      lock.unlock();
+      Answer(*call);
+      lock.lock();
+      call->answered = true;
+      answered_.notify_all();
     }
     return !stop_;
   }
@@ -177,7 +202,31 @@ class RealTimeEngine final : public LoopEngine {
     const std::lock_guard lock(mutex_);
     Publish();
     reset_asked_ = reset_succeeded_ = false;
-    reset_done_.notify_all();
+    if (ProbeCall* call = std::exchange(probe_asked_, nullptr); call != nullptr) {
+      call->error = std::make_exception_ptr(
+          Error(ExitCode::kEngineFailed, facts_.engine + " engine: ended before the step was run"));
+      call->answered = true;
+    }
+    answered_.notify_all();
+  }
+
+  struct ProbeCall {
+    const StepShape& shape;
+    TimeNs duration_ns = 0;
+    std::exception_ptr error{};
+    bool answered = false;
+  };
+
+  void Answer(ProbeCall& call) {
+    try {
+      if (loop_->NextEventTime()) {
+        throw Error(ExitCode::kInvalid, facts_.engine + " engine: a step can be measured only while no " +
+                                            "request is in flight");
+      }
+      call.duration_ns = loop_probe_->RunStep(call.shape);
+    } catch (...) {
+      call.error = std::current_exception();
+    }
   }
 
   struct Submitted {
@@ -188,7 +237,7 @@ class RealTimeEngine final : public LoopEngine {
   const MonotonicClock clock_;
   mutable std::mutex mutex_;  // everything down to the thread
   std::condition_variable wake_;
-  std::condition_variable reset_done_;
+  std::condition_variable answered_;  // a reset or a probe
   std::vector<Submitted> submitted_;
   std::vector<RequestId> cancelled_;
   Counters counters_;
@@ -197,6 +246,8 @@ class RealTimeEngine final : public LoopEngine {
   bool stop_ = false;
   bool reset_asked_ = false;
   bool reset_succeeded_ = false;
+  ProbeCall* probe_asked_ = nullptr;
+  StepProbe* const loop_probe_;
   std::thread thread_;  // last: it uses all of the above
 };
 

@@ -54,6 +54,9 @@ class EngineLoop {
   // Moves the records of the steps completed since the last call to the end of `records`.
   virtual void TakeSteps(std::vector<StepRecord>&) {}
 
+  // Not null when steps of a given shape can be run between two Steps.
+  virtual StepProbe* step_probe() { return nullptr; }
+
   // `publish` runs in Step and FinishAll when counters and steps are up to date, right before the events of
   // them go out: whoever learns from an event that a request is over must not find counters without it.
   void BeforeDelivery(std::function<void()> publish) { publish_ = std::move(publish); }
@@ -68,7 +71,7 @@ class EngineLoop {
 };
 
 // The engine around a loop: on a thread of its own and the monotonic clock, or in virtual time. Engine's
-// threading rules; ResetPrefixCache waits for the end of the step under way. In virtual time a request
+// threading rules; ResetPrefixCache and RunStep wait for the end of the step under way. In virtual time a request
 // arrives when it is due, or at the time last advanced to if that is later; in real time when it is
 // submitted.
 std::unique_ptr<Engine> MakeEngine(Facts facts, std::unique_ptr<EngineLoop> loop, TimeMode mode);

@@ -2,6 +2,7 @@
 
 #include <span>
 
+#include "engine/api/step_probe.h"
 #include "engine/clock/clock.h"
 #include "engine/core/batch.h"
 
@@ -25,6 +26,10 @@ class Executor {
   // False for an executor that models time only: `sampled` is then empty, and events carry counts without
   // ids.
   virtual bool TellsTokenIds() const { return true; }
+
+  // Not null when this executor can run steps of a given shape. Called from the thread that calls Execute,
+  // between two batches; what Execute computes afterwards is the same as without.
+  virtual StepProbe* step_probe() { return nullptr; }
 };
 
 }  // namespace plumbline

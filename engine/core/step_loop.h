@@ -32,6 +32,7 @@ class StepLoop final : public EngineLoop, private SchedulerObserver {
   bool ResetPrefixCache() override { return scheduler_.ResetPrefixCache(); }
   Counters CurrentCounters() const override;
   void TakeSteps(std::vector<StepRecord>& records) override;
+  StepProbe* step_probe() override { return executor_->step_probe(); }
 
  private:
   void OnScheduled(const Sequence& sequence, TimeNs now) override;

@@ -36,12 +36,14 @@ std::int64_t KvBlockBytes(const ModelConfig& config, std::int64_t block_size, cp
 // logits are float32 in either dtype. What follows the last layer's K/V is computed only for rows from which
 // a token is sampled. The ids do not depend on how requests were batched, chunked, preempted or served from
 // the prefix cache, nor on the number of threads: the kernels give every row the same bits in any company.
-class ModelRunner final : public Executor {
+class ModelRunner final : public Executor, private StepProbe {
  public:
   // The KV cache has the dtype of the weights. Throws Error(kEngineFailed) where memory does not suffice.
   ModelRunner(const ModelConfig& config, ModelWeights weights, const ModelRunnerSizes& sizes);
 
   TimeNs Execute(const Batch& batch, std::span<TokenId> sampled) override;
+
+  StepProbe* step_probe() override { return this; }
 
   // Of the last step: [sampled rows, vocab], in the batch's order.
   std::span<const float> logits() const;
@@ -49,6 +51,8 @@ class ModelRunner final : public Executor {
 
  private:
   class Pass;
+
+  TimeNs RunStep(const StepShape& shape) override;
 
   void RunLayers(Pass& pass);
   void RunMlp(Pass& pass, const LayerWeights& layer, std::int64_t rows, float* residual);

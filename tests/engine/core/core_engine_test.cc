@@ -232,5 +232,76 @@ TEST(VirtualCoreEngine, TellsNoIdsWhereTheExecutorHasNone) {
   EXPECT_TRUE(sink.Of(0).token_ids.empty());
 }
 
+// Answers a step's length from its shape; notes the thread.
+class ProbedExecutor final : public Executor, private StepProbe {
+ public:
+  explicit ProbedExecutor(std::function<void(const Batch&)> before = {})
+      : executor_(100, std::move(before)) {}
+
+  TimeNs Execute(const Batch& batch, std::span<TokenId> sampled) override {
+    thread_ = std::this_thread::get_id();
+    return executor_.Execute(batch, sampled);
+  }
+  StepProbe* step_probe() override { return this; }
+
+ private:
+  TimeNs RunStep(const StepShape& shape) override {
+    EXPECT_EQ(std::this_thread::get_id(), thread_) << "not the thread of the other steps";
+    if (shape.decode_contexts.empty()) ThrowBadInput({.problem = "empty shape"});
+    return shape.decode_contexts.front();
+  }
+
+  FakeExecutor executor_;
+  std::thread::id thread_;
+};
+
+TEST(CoreEngine, RunsProbedStepsOnItsOwnThreadWhileIdle) {
+  const std::unique_ptr<Engine> engine = MakeCoreEngine(Parts(std::make_unique<ProbedExecutor>()));
+  CollectingSink sink;
+  engine->Submit({MakeRequest(0, 4, 2)}, sink);
+  sink.WaitForFinished(1);
+  StepProbe* probe = engine->step_probe();
+  ASSERT_NE(probe, nullptr);
+  EXPECT_EQ(probe->RunStep({.decode_contexts = {77}}), 77);
+  EXPECT_THROW(probe->RunStep({}), Error);
+  engine->Submit({MakeRequest(1, 4, 2)}, sink);  // it goes on after both
+  sink.WaitForFinished(2);
+  engine->Shutdown();
+  EXPECT_THROW(probe->RunStep({.decode_contexts = {77}}), Error);
+}
+
+TEST(CoreEngine, RefusesAProbedStepWhileARequestIsInFlight) {
+  std::promise<void> asked;
+  std::promise<ExitCode> answer;
+  const std::shared_future<void> was_asked = asked.get_future().share();
+  const std::shared_future<ExitCode> answered = answer.get_future().share();
+  // The first step lasts until somebody is about to ask, each later one until the answer is there, or long
+  // enough for the question to come in between.
+  const std::unique_ptr<Engine> engine =
+      MakeCoreEngine(Parts(std::make_unique<ProbedExecutor>([was_asked, answered](const Batch&) {
+        was_asked.wait();
+        answered.wait_for(std::chrono::milliseconds(100));
+      })));
+  CollectingSink sink;
+  engine->Submit({MakeRequest(0, 4, 20)}, sink);
+  std::thread asker([&] {
+    asked.set_value();
+    try {
+      engine->step_probe()->RunStep({.decode_contexts = {1}});
+      answer.set_value(ExitCode::kPass);
+    } catch (const Error& error) {
+      answer.set_value(error.code());
+    }
+  });
+  asker.join();
+  EXPECT_EQ(answered.get(), ExitCode::kInvalid);
+  sink.WaitForFinished(1);
+}
+
+TEST(CoreEngine, OffersNoProbeWhereTheExecutorHasNone) {
+  EXPECT_EQ(MakeCoreEngine(Parts())->step_probe(), nullptr);
+  EXPECT_EQ(MakeVirtualCoreEngine(Parts(std::make_unique<ProbedExecutor>()))->step_probe(), nullptr);
+}
+
 }  // namespace
 }  // namespace plumbline

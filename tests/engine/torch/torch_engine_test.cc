@@ -125,6 +125,27 @@ TEST(TorchEngine, AnswersLikeTransformers) {
   EXPECT_EQ(Serve(Spec(NumericsFolder("llama-tiny")), requests), expected);
 }
 
+TEST(TorchEngine, ProbedStepsLeaveAnswersAndCachedPrefixesAsTheyWere) {
+  EngineSpec spec = Spec(NumericsFolder("llama-tiny"));
+  spec.enable_prefix_caching = true;
+  const std::unique_ptr<Engine> engine = Registry().Boot(spec);
+  std::vector<TokenId> prompt;
+  for (TokenId i = 0; i < 40; ++i) prompt.push_back(3 + i);
+  WaitingSink sink;
+  engine->Submit({MakeRequest(0, prompt, 8)}, sink);
+  sink.WaitFor(1);
+  ASSERT_NE(engine->step_probe(), nullptr);
+  const StepShape shape = {.prefills = {{.tokens = 30, .past = 5}}, .decode_contexts = {17, 40}};
+  EXPECT_GT(engine->step_probe()->RunStep(shape), 0);
+  EXPECT_THROW(engine->step_probe()->RunStep({}), Error);
+  const Counters before = engine->Sample();
+  EXPECT_EQ(before.kv_blocks_used, 0);
+  engine->Submit({MakeRequest(1, prompt, 8)}, sink);
+  sink.WaitFor(2);
+  EXPECT_EQ(engine->Sample().prompt_tokens_cached - before.prompt_tokens_cached, 32);
+  EXPECT_EQ(sink.ids(0), sink.ids(1));
+}
+
 TEST(TorchEngine, SeededSamplingDoesNotDependOnTheBatch) {
   const SamplingParams sampling = {.temperature = 0.8, .top_k = 50, .top_p = 0.95, .seed = 11};
   const EngineSpec spec = Spec(NumericsFolder("qwen3-tiny"));
