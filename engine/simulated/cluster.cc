@@ -136,7 +136,9 @@ InstancePlan PlanInstance(const ClusterSpec& cluster, std::size_t index) {
       static_cast<std::int64_t>(instance.npu_mem_gib * kGiB * instance.npu_mem_util) - plan.weight_bytes;
   plan.scheduler = instance.scheduler;
   plan.scheduler.num_blocks = usable / plan.kv_bytes_per_block;
-  if (usable < plan.kv_bytes_per_block) {
+  if (instance.num_gpu_blocks) {
+    plan.scheduler.num_blocks = *instance.num_gpu_blocks;
+  } else if (usable < plan.kv_bytes_per_block) {
     ThrowInstance(cluster, index, "npu_mem", usable,
                   "bytes are left for the KV cache after " + std::to_string(plan.weight_bytes) +
                       " bytes of weights; one block takes " + std::to_string(plan.kv_bytes_per_block));

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -49,7 +50,9 @@ struct InstanceSpec {
   Role role = Role::kWhole;
   std::int64_t bytes_per_element = 2;
   std::int64_t kv_bytes_per_element = 2;
-  SchedulerConfig scheduler;  // num_blocks is computed
+  // num_blocks is computed from npu_mem, unless this says what an engine resolved to.
+  std::optional<std::int64_t> num_gpu_blocks;
+  SchedulerConfig scheduler;
   Placement placement;
 
   std::int64_t num_npus() const { return tp * pp; }

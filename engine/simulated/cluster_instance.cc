@@ -48,7 +48,7 @@ Round* ClusterInstance::Build(TimeNs now) {
     return nullptr;
   }
   round.id = next_round_++;
-  round.figures = FiguresOf(round.batch);
+  round.figures = FiguresOf(round.batch, spec_.profile->cost_model);
   round.step = {.start_ns = now,
                 .prefill_tokens = static_cast<std::int32_t>(round.batch.prefill_tokens),
                 .decodes = static_cast<std::int32_t>(round.batch.num_decodes),

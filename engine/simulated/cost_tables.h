@@ -135,9 +135,23 @@ struct DegreeTables {
                          std::int64_t decode_sum, std::int64_t decode_max, std::int64_t decode_min) const;
 };
 
+// How a step's time is put together from the tables. The defaults are the reference simulator's, which holds
+// for every bundle that does not choose.
+struct CostModel {
+  std::int64_t fixed_step_ns = 0;  // what a step takes before it computes anything
+  // Per-sequence layers run for the requests from which a token comes out, instead of for all of the step.
+  bool per_sequence_counts_sampled = false;
+  // Each prefill's attention is looked up by itself and the decodes' by itself, and the times are added,
+  // instead of one look-up with all prefills pooled into one.
+  bool sums_attention = false;
+
+  bool operator==(const CostModel&) const = default;
+};
+
 // What one hardware was measured to take for one model and number format.
 struct ProfileBundle {
   std::string source;  // the folder, for messages
+  CostModel cost_model{};
   std::map<std::int64_t, DegreeTables> by_tp;
 };
 

@@ -73,7 +73,7 @@ struct ProgramBuilder::Emitter {
   void Add(Op op) { ops->push_back(op); }
 };
 
-BatchFigures FiguresOf(const Batch& batch) {
+BatchFigures FiguresOf(const Batch& batch, const CostModel& cost_model) {
   BatchFigures figures;
   figures.total_tokens = batch.total_tokens;
   figures.sequences =
@@ -85,6 +85,15 @@ BatchFigures FiguresOf(const Batch& batch) {
   figures.decode_max = batch.decode_context_max;
   figures.decode_min = batch.decode_context_min;
   figures.group_tokens = batch.total_tokens;
+  if (cost_model.per_sequence_counts_sampled) {
+    figures.sampled = std::count_if(batch.entries.begin(), batch.entries.end(),
+                                    [](const BatchEntry& e) { return e.samples; });
+  }
+  if (cost_model.sums_attention) {
+    for (const BatchEntry& entry : batch.entries) {
+      if (entry.num_tokens > 1) figures.prefills.push_back({entry.num_tokens, entry.first_position});
+    }
+  }
   return figures;
 }
 
@@ -94,6 +103,7 @@ ProgramBuilder::ProgramBuilder(const InstanceSpec& instance, const InstancePlan&
       plan_(plan),
       first_cxl_device_(cluster.first_cxl_device),
       merges_computes_(cluster.fabric.only_ends_matter),
+      cost_model_(instance.profile->cost_model),
       tables_(TablesOf(*instance.profile, instance.tp)),
       stable_tables_(instance.profile->by_tp.contains(1) ? &instance.profile->by_tp.at(1) : tables_) {
   const Architecture& architecture = *instance.architecture;
@@ -134,21 +144,36 @@ std::vector<ProgramBuilder::Layer> ProgramBuilder::Resolve(const std::vector<Lay
   return resolved;
 }
 
-// 0 for an attention without anything to attend to.
+// 0 for an attention without anything to attend to, and for sampling where nothing is sampled.
 std::int64_t ProgramBuilder::LayerTime(const Layer& layer, const BatchFigures& figures) const {
   switch (layer.kind) {
     case LayerKind::kDense:
       return layer.table->Lookup(figures.total_tokens);
     case LayerKind::kPerSequence:
-      return layer.table->Lookup(figures.sequences);
+      if (!cost_model_.per_sequence_counts_sampled) return layer.table->Lookup(figures.sequences);
+      return figures.sampled == 0 ? 0 : layer.table->Lookup(figures.sampled);
     case LayerKind::kAttention:
-      if (figures.prefill_tokens == 0 && figures.num_decodes == 0) return 0;
-      return tables_->Attention(figures.prefill_tokens, figures.prefill_context, figures.num_decodes,
-                                figures.decode_sum, figures.decode_max, figures.decode_min);
+      return AttentionTime(figures);
     case LayerKind::kMoe:
       return ExpertTime(figures);
   }
   return 0;
+}
+
+std::int64_t ProgramBuilder::AttentionTime(const BatchFigures& figures) const {
+  const auto decodes_with = [&](std::int64_t prefill_tokens, std::int64_t prefill_context) {
+    return tables_->Attention(prefill_tokens, prefill_context, figures.num_decodes, figures.decode_sum,
+                              figures.decode_max, figures.decode_min);
+  };
+  if (!cost_model_.sums_attention) {
+    if (figures.prefill_tokens == 0 && figures.num_decodes == 0) return 0;
+    return decodes_with(figures.prefill_tokens, figures.prefill_context);
+  }
+  std::int64_t time = figures.num_decodes == 0 ? 0 : decodes_with(0, 0);
+  for (const PrefillChunk& chunk : figures.prefills) {
+    time += tables_->attention.Lookup(chunk.tokens, chunk.context, 0, 0);
+  }
+  return time;
 }
 
 // Balanced routing: how many different experts of a rank the tokens meet, and how many tokens meet the rank.
@@ -202,6 +227,9 @@ Program ProgramBuilder::BuildOne(std::int64_t stage, std::int64_t rank, const Ba
               .ops = &program.before,
               .loads = &program.loads};
   if (stage == 0) {
+    if (cost_model_.fixed_step_ns > 0) {
+      out.Add({.kind = OpKind::kCompute, .amount = cost_model_.fixed_step_ns});
+    }
     out.Add({.kind = OpKind::kMemory,
              .peer = plan_.host_device,
              .amount = figures.total_tokens * instance_.bytes_per_element * 2});

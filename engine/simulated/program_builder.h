@@ -10,6 +10,12 @@
 
 namespace plumbline {
 
+// One request's part of a prompt.
+struct PrefillChunk {
+  std::int64_t tokens = 0;
+  std::int64_t context = 0;  // tokens before it
+};
+
 // What the cost of an iteration depends on.
 struct BatchFigures {
   std::int64_t total_tokens = 0;
@@ -20,10 +26,13 @@ struct BatchFigures {
   std::int64_t decode_sum = 0;
   std::int64_t decode_max = 0;
   std::int64_t decode_min = 0;
+  std::int64_t sampled = 0;  // requests from which a token comes out
+  // The prefills one by one; only for a cost model that sums attention.
+  std::vector<PrefillChunk> prefills{};
   std::int64_t group_tokens = 0;  // the largest total of the data-parallel group; total_tokens without one
 };
 
-BatchFigures FiguresOf(const Batch& batch);
+BatchFigures FiguresOf(const Batch& batch, const CostModel& cost_model);
 
 // Turns a batch into what each NPU of an instance does.
 class ProgramBuilder {
@@ -48,6 +57,7 @@ class ProgramBuilder {
 
   std::vector<Layer> Resolve(const std::vector<LayerType>& layers);
   std::int64_t LayerTime(const Layer& layer, const BatchFigures& figures) const;
+  std::int64_t AttentionTime(const BatchFigures& figures) const;
   std::int64_t ExpertTime(const BatchFigures& figures) const;
   std::int64_t BlocksOfStage(std::int64_t stage) const;
   Program BuildOne(std::int64_t stage, std::int64_t rank, const BatchFigures& figures) const;
@@ -61,6 +71,7 @@ class ProgramBuilder {
   const InstancePlan& plan_;
   const std::int32_t first_cxl_device_;
   const bool merges_computes_;
+  const CostModel cost_model_;
   const DegreeTables* tables_;
   const DegreeTables* stable_tables_;  // tp 1 where there is one
   std::vector<std::string> missing_layers_;
