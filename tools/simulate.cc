@@ -31,13 +31,11 @@ struct Flags {
   std::int64_t num_reqs = 0;
   double log_interval_s = 1.0;
   std::string routing = "LOAD";
-  std::string expert_routing = "BALANCED";
   std::string prefix_storage = "None";
   bool prefix_sharing = false;
   bool block_copy = true;  // how the reference builds its graphs: changes nothing
   bool skip_prefill = false;
   bool local_offloading = false;
-  std::string gate_stats;
   ClusterSettings settings;
   std::string dtype;
 };
@@ -50,9 +48,15 @@ void RefuseWhatIsNotSimulated(const Flags& flags) {
   };
   refuse(flags.skip_prefill, "--skip-prefill");
   refuse(flags.local_offloading, "--enable-local-offloading");
-  refuse(!flags.gate_stats.empty(), "--gate-stats", flags.gate_stats);
-  refuse(flags.routing != "LOAD" && flags.routing != "RR", "--request-routing-policy", flags.routing);
-  refuse(flags.expert_routing != "BALANCED", "--expert-routing-policy", flags.expert_routing);
+  // The reference has the name for a policy of the user's own, and none behind it.
+  refuse(flags.routing == "CUSTOM", "--request-routing-policy", flags.routing);
+  // Then each layer draws its own lots; here all layers are alike.
+  refuse(flags.settings.expert_routing == "RAND" && !flags.block_copy, "--no-enable-block-copy");
+  if (!flags.settings.gate_stats.empty() && flags.settings.expert_routing != "CUSTOM") {
+    ThrowBadInput({.field = "--gate-stats",
+                   .value = flags.settings.gate_stats,
+                   .problem = "is only read by --expert-routing-policy CUSTOM"});
+  }
 }
 
 // sim.log's lines, to stdout or to a file that is there when the simulation has ended.
@@ -90,7 +94,7 @@ std::string Describe(const Flags& flags) {
   line("Max batched tokens", std::to_string(settings.max_num_batched_tokens));
   line("Block size (tokens)", std::to_string(settings.block_size));
   line("Request routing", flags.routing);
-  line("Expert routing", flags.expert_routing);
+  line("Expert routing", settings.expert_routing);
   line("Prefix caching", on(settings.enable_prefix_caching));
   line("Chunked prefill", on(settings.enable_chunked_prefill));
   line("Log interval (s)", fmt::format("{:.1f}", flags.log_interval_s));
@@ -99,7 +103,8 @@ std::string Describe(const Flags& flags) {
 
 SimulationOptions OptionsOf(const Flags& flags) {
   SimulationOptions options;
-  options.routing = flags.routing == "RR" ? RequestRouting::kRoundRobin : RequestRouting::kLoad;
+  if (flags.routing == "RR") options.routing = RequestRouting::kRoundRobin;
+  if (flags.routing == "RAND") options.routing = RequestRouting::kRandom;
   options.log_interval_ns = static_cast<TimeNs>(flags.log_interval_s * 1e9);
   if (flags.prefix_storage == "CPU") options.prefix_storage = PrefixStorage::kCpu;
   if (flags.prefix_storage == "CXL") options.prefix_storage = PrefixStorage::kCxl;
@@ -171,14 +176,16 @@ ExitCode Simulate(Flags& flags) {
   ClusterSimulation simulation(loaded.spec, options, output);
   for (const std::string& warning : loaded.warnings) log.Write("warning: " + warning + "\n");
   for (const std::string& warning : simulation.Warnings()) log.Write("warning: " + warning + "\n");
-  if (options.routing == RequestRouting::kRoundRobin) {
-    log.Write("unverified: request routing RR; no stored output of the reference exercises it\n");
-  }
   Progress progress(static_cast<std::int64_t>(requests.size()));
   simulation.Add(std::move(requests));
   output.LogStart(simulation.plan());
   RunToTheEnd(simulation, output, progress);
   output.LogResults(simulation.Totals(), progress.ElapsedS());
+  std::vector<std::string> unverified = loaded.unverified;
+  for (std::string& what : simulation.Unverified()) unverified.push_back(std::move(what));
+  for (const std::string& what : unverified) {
+    log.Write("unverified: " + what + "; no stored output of the reference exercises it\n");
+  }
   if (!flags.output.empty()) {
     log.Write("Saving each request's information to output file: " + flags.output + "\n");
     WriteFileAtomically(flags.output, output.TakeCsv());
@@ -216,21 +223,21 @@ Command AddSimulateCommand(CLI::App& plumb, Tools&) {
   app->add_option("--block-size", settings.block_size, "Tokens a KV block");
   app->add_option("--request-routing-policy", flags->routing, "Which instance takes a request")
       ->check(CLI::IsMember({"LOAD", "RR", "RAND", "CUSTOM"}));
-  app->add_option("--expert-routing-policy", flags->expert_routing, "Which experts take a token")
+  app->add_option("--expert-routing-policy", settings.expert_routing, "Which experts take a token")
       ->check(CLI::IsMember({"BALANCED", "RR", "RAND", "CUSTOM"}));
   app->add_option("--dtype", flags->dtype, "Number format of weights; the model's own if left out");
   app->add_option("--kv-cache-dtype", settings.kv_cache_dtype, "Number format of the KV cache");
   app->add_flag("--enable-prefix-caching,!--no-enable-prefix-caching", settings.enable_prefix_caching,
                 "Reuse KV blocks of equal prefixes");
-  app->add_option("--prefix-storage", flags->prefix_storage,
-                  "Where computed prefixes are kept, too; a simulation that reads from there is refused")
+  app->add_option("--prefix-storage", flags->prefix_storage, "Where computed prefixes are kept, too")
       ->check(CLI::IsMember({"None", "CPU", "CXL"}));
   app->add_flag("--enable-prefix-sharing", flags->prefix_sharing, "Instances share that place");
   app->add_flag("--enable-block-copy,!--no-enable-block-copy", flags->block_copy,
                 "Accepted; changes nothing here");
   app->add_flag("--skip-prefill", flags->skip_prefill, "Not simulated: an error");
   app->add_flag("--enable-local-offloading", flags->local_offloading, "Not simulated: an error");
-  app->add_option("--gate-stats", flags->gate_stats, "Not simulated: an error");
+  app->add_option("--gate-stats", settings.gate_stats,
+                  "gate_stats.json of a run of the same model, for --expert-routing-policy CUSTOM");
   app->add_option("--log-interval", flags->log_interval_s, "Seconds between heartbeats")
       ->check(CLI::Range(1e-6, 1e6));
   AddLogLevelFlag(*app);

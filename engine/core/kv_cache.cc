@@ -47,10 +47,12 @@ void KvCache::IndexBlocks(Sequence& sequence, std::int64_t tokens) {
   if (!enable_prefix_caching_) return;
   const std::int64_t full =
       std::min(tokens / block_size_, static_cast<std::int64_t>(sequence.hash_chain.size()));
+  const std::int64_t first = sequence.hashed_blocks;
   for (; sequence.hashed_blocks < full; ++sequence.hashed_blocks) {
     const std::size_t i = static_cast<std::size_t>(sequence.hashed_blocks);
     pool_.SetHash(sequence.blocks[i], sequence.hash_chain[i]);
   }
+  if (lower_tier_ != nullptr && first < full) lower_tier_->Keep(sequence, first, full);
 }
 
 void KvCache::Free(Sequence& sequence) {

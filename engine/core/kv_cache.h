@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "engine/core/block_pool.h"
+#include "engine/core/kv_lower_tier.h"
 #include "engine/core/sequence.h"
 
 namespace plumbline {
@@ -31,6 +32,10 @@ class KvCache {
   // Makes the full blocks of the first `tokens` tokens findable.
   void IndexBlocks(Sequence& sequence, std::int64_t tokens);
 
+  // From now on what becomes findable is told to `tier`, which must stay.
+  void UseLowerTier(KvLowerTier& tier) { lower_tier_ = &tier; }
+  KvLowerTier* lower_tier() const { return lower_tier_; }
+
   // Takes the blocks away; they stay findable until they are used for something else.
   void Free(Sequence& sequence);
 
@@ -47,6 +52,7 @@ class KvCache {
   std::int64_t block_size_;
   bool enable_prefix_caching_;
   std::vector<BlockId> hits_;
+  KvLowerTier* lower_tier_ = nullptr;
 };
 
 }  // namespace plumbline

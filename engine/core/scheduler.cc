@@ -90,7 +90,10 @@ void Scheduler::ScheduleWaiting(TimeNs now, Batch& batch, std::int64_t& budget) 
     Sequence& sequence = *waiting_.front();
     if (sequence.arrival_ns > now) return;
     const std::span<const BlockId> hits = kv_cache_.FindPrefix(sequence);
-    const std::int64_t cached = static_cast<std::int64_t>(hits.size()) * config_.block_size;
+    const std::int64_t on_device = static_cast<std::int64_t>(hits.size()) * config_.block_size;
+    KvLowerTier* const tier = kv_cache_.lower_tier();
+    const std::int64_t recalled = tier == nullptr ? 0 : tier->Find(sequence, on_device);
+    const std::int64_t cached = on_device + recalled;
     std::int64_t tokens = TokensWanted(sequence, cached);
     if (!config_.enable_chunked_prefill && tokens > budget) return;
     tokens = std::min(tokens, budget);
@@ -99,7 +102,9 @@ void Scheduler::ScheduleWaiting(TimeNs now, Batch& batch, std::int64_t& budget) 
                                                              hits) > kv_cache_.pool().num_free()) {
       return;
     }
-    if (!kv_cache_.Allocate(sequence, tokens, hits)) return;
+    if (kv_cache_.BlocksRequired(sequence, cached + tokens, hits) > kv_cache_.pool().num_free()) return;
+    if (recalled > 0) tier->Recall(sequence, on_device);
+    kv_cache_.Allocate(sequence, recalled + tokens, hits);
     waiting_.Remove(sequence);
     if (sequence.preemptions > 0) {
       totals_.recomputed_tokens += std::max<std::int64_t>(0, sequence.reached - cached);
@@ -111,7 +116,8 @@ void Scheduler::ScheduleWaiting(TimeNs now, Batch& batch, std::int64_t& budget) 
     if (!sequence.counted) {
       sequence.counted = true;
       totals_.prefix_requested_tokens += sequence.input_toks;
-      totals_.prefix_hit_tokens += cached;
+      totals_.prefix_hit_tokens += on_device;
+      totals_.prefix_recalled_tokens += recalled;
     }
     Record(sequence, tokens, now, batch);
     budget -= tokens;

@@ -42,7 +42,8 @@ struct SchedulerTotals {
   std::int64_t recomputed_tokens = 0;
   // Prefix statistics, once a request at its first admission.
   std::int64_t prefix_requested_tokens = 0;
-  std::int64_t prefix_hit_tokens = 0;
+  std::int64_t prefix_hit_tokens = 0;       // on the device
+  std::int64_t prefix_recalled_tokens = 0;  // from a lower tier, beyond those
 };
 
 // Continuous batching as vLLM V1 does it: first come first served, running requests before waiting ones, a
@@ -52,6 +53,9 @@ class Scheduler {
  public:
   // Throws Error(kBadInput) for a config that makes no scheduler.
   Scheduler(const SchedulerConfig& config, const SchedulingPolicy& policy, SchedulerObserver& observer);
+
+  // Prompts are served from `tier`, too, where the device's own prefix cache ends. It must stay.
+  void UseLowerTier(KvLowerTier& tier) { kv_cache_.UseLowerTier(tier); }
 
   // Takes a request in. It is admitted by a Schedule at its arrival or later.
   void Enqueue(Sequence& sequence);

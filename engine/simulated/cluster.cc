@@ -60,9 +60,15 @@ void CheckGroup(const ClusterSpec& cluster, const std::string& group) {
                    .problem = "has members that differ in tp_size, pp_size or ep_size"});
   }
   const std::int64_t count = static_cast<std::int64_t>(members.size());
-  if (first.model->moe() && first.ep % count != 0) {
+  if (!first.model->moe()) return;
+  if (first.ep % count != 0) {
     ThrowInstance(cluster, members.front(), "ep_size", first.ep,
                   "is not divisible by the " + std::to_string(count) + " members of dp_group " + group);
+  }
+  if (first.ep > first.tp * count) {
+    ThrowInstance(cluster, members.front(), "ep_size", first.ep,
+                  "gives a device several expert groups, which is not simulated: dp_group " + group +
+                      " has tp_size * members = " + std::to_string(first.tp * count) + " devices a stage");
   }
 }
 
@@ -181,6 +187,7 @@ ClusterPlan PlanCluster(const ClusterSpec& cluster) {
          .gib_per_s = PerDimension(cluster, cluster.link_gib_per_s, d, "link_bw")});
   }
   std::int32_t next_npu = 0;
+  std::map<std::string, std::int64_t> groups_before;  // members planned so far
   for (std::size_t i = 0; i < cluster.instances.size(); ++i) {
     const InstanceSpec& instance = cluster.instances[i];
     InstancePlan instance_plan = PlanInstance(cluster, i);
@@ -190,6 +197,8 @@ ClusterPlan PlanCluster(const ClusterSpec& cluster) {
     const auto members = static_cast<std::int64_t>(
         instance.dp_group.empty() ? 1 : GroupMembers(cluster, instance.dp_group).size());
     instance_plan.local_ep = instance.model->moe() ? instance.ep / members : 1;
+    instance_plan.first_expert_group = instance_plan.local_ep * groups_before[instance.dp_group];
+    if (!instance.dp_group.empty()) ++groups_before[instance.dp_group];
     for (std::int32_t n = 0; n < ids; ++n) {
       plan.instance_of_npu.push_back(static_cast<std::int32_t>(i));
       fabric.scopes.push_back(ScopesOf(instance, sizes.size()));

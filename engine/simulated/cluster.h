@@ -9,6 +9,7 @@
 
 #include "engine/core/scheduler_config.h"
 #include "engine/simulated/cost_tables.h"
+#include "engine/simulated/expert_routing.h"
 #include "engine/simulated/fabric.h"
 #include "engine/simulated/model_shape.h"
 
@@ -25,6 +26,7 @@ struct Placement {
   WeightPlace by_default;
   std::map<std::int64_t, WeightPlace> blocks;
   std::map<std::string, WeightPlace> layers;
+  WeightPlace kv_recall = {.kind = WeightPlace::Kind::kCpu};  // KV from a lower tier comes from there
 
   WeightPlace Of(std::int64_t block, const std::string& layer) const;
   bool all_on_npu() const;
@@ -50,6 +52,8 @@ struct InstanceSpec {
   Role role = Role::kWhole;
   std::int64_t bytes_per_element = 2;
   std::int64_t kv_bytes_per_element = 2;
+  ExpertRouting expert_routing = ExpertRouting::kBalanced;
+  std::shared_ptr<const GateCurve> gate_curve;  // for kCustom
   // num_blocks is computed from npu_mem, unless this says what an engine resolved to.
   std::optional<std::int64_t> num_gpu_blocks;
   SchedulerConfig scheduler;
@@ -71,6 +75,7 @@ struct ClusterSpec {
   std::vector<double> link_gib_per_s;   // one value, or one a network dimension
   std::vector<double> link_latency_ns;
   MemoryDevice cxl;
+  double cxl_gib = 0;  // of one device
   std::int32_t num_cxl_devices = 0;
 };
 
@@ -78,10 +83,11 @@ struct ClusterSpec {
 struct InstancePlan {
   std::int32_t first_npu =
       0;  // NPUs are stage by stage, ranks innermost; a prefill instance has as many again
-  std::int32_t num_npus = 0;            // that compute
-  std::int32_t start_npu = 0;           // asks for new batches
-  std::int32_t end_npu = 0;             // the last one that finishes a batch
-  std::int64_t local_ep = 1;            // expert groups of this instance
+  std::int32_t num_npus = 0;   // that compute
+  std::int32_t start_npu = 0;  // asks for new batches
+  std::int32_t end_npu = 0;    // the last one that finishes a batch
+  std::int64_t local_ep = 1;   // expert groups of this instance
+  std::int64_t first_expert_group = 0;
   std::int64_t weight_bytes = 0;        // a device
   std::int64_t kv_bytes_per_block = 0;  // a device
   std::int32_t host_device = 0;

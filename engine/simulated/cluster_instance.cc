@@ -28,6 +28,11 @@ ClusterInstance::ClusterInstance(std::int64_t index, const InstanceSpec& spec, c
       scheduler_(plan.scheduler, PolicyOf(spec), *this),
       builder_(spec, plan, cluster) {}
 
+void ClusterInstance::UseLowerTier(std::shared_ptr<LowerTier> tier) {
+  lower_tier_ = std::move(tier);
+  scheduler_.UseLowerTier(*lower_tier_);
+}
+
 Round& ClusterInstance::NewRound() {
   if (spare_rounds_.empty()) spare_rounds_.push_back(std::make_unique<Round>());
   rounds_.push_back(std::move(spare_rounds_.back()));
@@ -49,6 +54,7 @@ Round* ClusterInstance::Build(TimeNs now) {
   }
   round.id = next_round_++;
   round.figures = FiguresOf(round.batch, spec_.profile->cost_model);
+  if (lower_tier_) round.figures.recalled_bytes = lower_tier_->TakeRecalledBytes();
   round.step = {.start_ns = now,
                 .prefill_tokens = static_cast<std::int32_t>(round.batch.prefill_tokens),
                 .decodes = static_cast<std::int32_t>(round.batch.num_decodes),
@@ -132,7 +138,6 @@ InstanceHeartbeat ClusterInstance::StateAt(TimeNs now) const {
 void ClusterInstance::OnScheduled(const Sequence& sequence, TimeNs now) {
   SimulatedSequence& ours = Ours(sequence);
   if (ours.prefilling) ours.row.queuing_delay_ns = now - ours.arrival_ns;
-  if (lower_tier_ && ours.computed == ours.cached) lower_tier_->RequireNoRecall(ours);
   listener_.OnScheduled(ours, now);
 }
 
@@ -145,7 +150,6 @@ void ClusterInstance::OnPrefillDone(const Sequence& sequence, TimeNs now) {
   ours.row.ttft_ns = now - ours.arrival_ns;
   ours.last_token_ns = now;
   ours.first_token_pending = true;
-  if (lower_tier_) lower_tier_->Keep(ours);
   // Where prefill is split off, the first token comes out here, and the decode side goes on from it.
   if (spec_.role == Role::kPrefill) {
     ours.first_token_pending = false;
@@ -160,7 +164,6 @@ void ClusterInstance::OnToken(const Sequence& sequence, TimeNs now, const TokenI
   } else {
     ours.row.itl_ns.push_back(now - ours.last_token_ns);
     ours.last_token_ns = now;
-    if (lower_tier_) lower_tier_->Keep(ours);
   }
   listener_.OnToken(ours, now);
 }

@@ -69,7 +69,7 @@ class ClusterInstance final : private SchedulerObserver {
   bool empty() const { return scheduler_.idle() && rounds_.empty(); }
 
   // Keeps computed prefixes in a lower tier, too.
-  void UseLowerTier(std::shared_ptr<LowerTier> tier) { lower_tier_ = std::move(tier); }
+  void UseLowerTier(std::shared_ptr<LowerTier> tier);
 
   // A new batch in flight, taken by the start NPU; null when there is nothing to compute.
   Round* Build(TimeNs now);

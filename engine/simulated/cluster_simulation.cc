@@ -43,15 +43,30 @@ ClusterSimulation::~ClusterSimulation() = default;
 
 void ClusterSimulation::MakeLowerTiers() {
   const bool cpu = options_.prefix_storage == PrefixStorage::kCpu;
+  if (!cpu && cluster_.num_cxl_devices == 0) {
+    ThrowBadInput(
+        {.file = cluster_.source, .field = "cxl_mem", .problem = "is missing; prefix storage CXL needs it"});
+  }
+  constexpr double kGiB = 1024.0 * 1024.0 * 1024.0;
   std::map<std::int64_t, std::shared_ptr<LowerTier>> tiers;
   for (const auto& instance : instances_) {
-    const std::int64_t owner =
-        !options_.prefix_sharing ? instance->index() : (cpu ? instance->spec().node : 0);
-    auto& tier = tiers[owner];
-    if (!tier) {
-      tier = std::make_shared<LowerTier>(cpu ? "CPU" : "CXL", instance->plan().scheduler.block_size);
+    const std::int64_t node = instance->spec().node;
+    const std::int64_t owner = !options_.prefix_sharing ? instance->index() : (cpu ? node : 0);
+    const double gib = cpu ? cluster_.nodes[static_cast<std::size_t>(node)].gib
+                           : cluster_.cxl_gib * cluster_.num_cxl_devices;
+    const InstancePlan& plan = instance->plan();
+    auto tier = std::make_shared<LowerTier>(plan.scheduler.block_size,
+                                            plan.kv_bytes_per_block * plan.num_npus, gib * kGiB);
+    auto& shared = tiers[owner];
+    if (!shared) shared = tier;
+    if (shared->block_size() != tier->block_size() || shared->bytes_per_chunk() != tier->bytes_per_chunk()) {
+      ThrowBadInput({.file = cluster_.source,
+                     .field = "instance " + std::to_string(instance->index()) + ": block_size",
+                     .value = std::to_string(tier->block_size()),
+                     .problem = "differs in tokens or bytes a block from an instance with which it shares "
+                                "its prefix storage"});
     }
-    instance->UseLowerTier(tier);
+    instance->UseLowerTier(shared);
   }
 }
 
@@ -222,6 +237,7 @@ ClusterInstance& ClusterSimulation::Choose(std::int64_t& next, Role excluded) {
       chosen = place;
     }
   }
+  if (options_.routing == RequestRouting::kRandom) chosen = random_.Below(static_cast<std::uint32_t>(count));
   next = (chosen + 1) % count;
   return *candidates[static_cast<std::size_t>(chosen)];
 }
@@ -263,8 +279,13 @@ void ClusterSimulation::ReleaseNextOfSession(std::int64_t session, TimeNs tool_d
 void ClusterSimulation::AcceptTransfers() {
   while (!transfers_.empty()) {
     std::int64_t next = next_decode_instance_;
+    const PythonRandom before = random_;
     ClusterInstance& instance = Choose(next, Role::kPrefill);
-    if (!instance.scheduler().EnqueuePrefilled(*transfers_.front())) return;
+    if (!instance.scheduler().EnqueuePrefilled(*transfers_.front())) {
+      transfer_waited_ = true;
+      random_ = before;
+      return;
+    }
     transfers_.front()->instance = instance.index();
     next_decode_instance_ = next;
     transfers_.pop_front();
@@ -359,6 +380,7 @@ SimulationTotals ClusterSimulation::Totals() const {
     totals.recomputed_tokens += own.recomputed_tokens;
     totals.prefix_requested_tokens += own.prefix_requested_tokens;
     totals.prefix_hit_tokens += own.prefix_hit_tokens;
+    totals.prefix_recalled_tokens += own.prefix_recalled_tokens;
   }
   return totals;
 }
@@ -372,6 +394,17 @@ std::vector<std::string> ClusterSimulation::Warnings() const {
     }
   }
   return warnings;
+}
+
+std::vector<std::string> ClusterSimulation::Unverified() const {
+  std::vector<std::string> unverified;
+  if (options_.routing == RequestRouting::kRoundRobin) unverified.push_back("request routing RR");
+  if (options_.routing == RequestRouting::kRandom) unverified.push_back("request routing RAND");
+  if (transfer_waited_) {
+    unverified.push_back("a prefilled request waited for room on a decode instance (a rule of ours)");
+  }
+  if (Totals().prefix_recalled_tokens > 0) unverified.push_back("KV recalled from a lower tier");
+  return unverified;
 }
 
 }  // namespace plumbline

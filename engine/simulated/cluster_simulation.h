@@ -12,6 +12,7 @@
 #include "engine/simulated/cluster.h"
 #include "engine/simulated/cluster_instance.h"
 #include "engine/simulated/fabric.h"
+#include "engine/simulated/python_random.h"
 #include "engine/simulated/simulation.h"
 
 namespace plumbline {
@@ -48,6 +49,8 @@ class ClusterSimulation {
   const ClusterPlan& plan() const { return plan_; }
   // "instance 0: layer act_fn has no times": once each.
   std::vector<std::string> Warnings() const;
+  // What took place so far whose rule no stored output of the reference confirms.
+  std::vector<std::string> Unverified() const;
 
  private:
   struct Group;
@@ -88,6 +91,8 @@ class ClusterSimulation {
   std::unordered_map<std::int64_t, std::deque<std::unique_ptr<SimulatedSequence>>>
       sessions_;                              // still to come
   std::deque<SimulatedSequence*> transfers_;  // prefilled, waiting for room on a decode instance
+  PythonRandom random_{42};                   // kRandom
+  bool transfer_waited_ = false;
   std::int64_t next_instance_ = 0;
   std::int64_t next_decode_instance_ = 0;
   TimeNs last_beat_ns_ = 0;

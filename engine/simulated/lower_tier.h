@@ -1,35 +1,42 @@
 #pragma once
 
 #include <cstdint>
-#include <string>
-#include <unordered_set>
+#include <utility>
 
-#include "engine/core/sequence.h"
+#include "engine/core/block_pool.h"
+#include "engine/core/kv_lower_tier.h"
 
 namespace plumbline {
 
-// A second place for KV blocks below the device (CPU or CXL memory): every chunk that is computed is copied
-// down at no cost. Serving a prompt from there (a recall) has a cost that no stored output of the reference
-// shows, so a simulation in which one would take place is refused instead of guessed.
-class LowerTier {
+// CPU or CXL memory as a lower tier, in chunks of several blocks. Every chunk whose blocks are findable on
+// the device is copied down at no cost; the oldest copies make room. Bringing chunks back costs their bytes.
+// No stored output of the reference shows such a recall: the rules are those its source states.
+class LowerTier final : public KvLowerTier {
  public:
-  LowerTier(std::string name, std::int64_t block_size);
+  // `bytes_per_block`: of one KV block on all devices of an instance together.
+  LowerTier(std::int64_t block_size, std::int64_t bytes_per_block, double capacity_bytes);
 
-  // The sequence's chunks that are computed are in this tier from now on. Nothing is ever evicted here: at
-  // the worst that refuses a simulation in which the reference would no longer have found the chunk.
-  void Keep(const Sequence& sequence);
+  std::int64_t block_size() const { return block_size_; }
+  std::int64_t bytes_per_chunk() const { return bytes_per_chunk_; }
 
-  // Called when a sequence is admitted with what the device itself could serve. Throws Error(kBadInput)
-  // naming the request when this tier would serve at least one chunk more.
-  void RequireNoRecall(const Sequence& sequence) const;
+  // Whole chunks from the one that `cached` ends in; 0 unless they gain at least one chunk's tokens.
+  std::int64_t Find(const Sequence& sequence, std::int64_t cached) const override;
+  void Recall(const Sequence& sequence, std::int64_t cached) override;
+  void Keep(const Sequence& sequence, std::int64_t first, std::int64_t last) override;
+
+  // Bytes recalled since the last call.
+  std::int64_t TakeRecalledBytes() { return std::exchange(recalled_bytes_, 0); }
 
  private:
-  std::size_t ChunkKey(const Sequence& sequence, std::int64_t chunk) const;
+  std::int64_t ChunksAfter(const Sequence& sequence, std::int64_t cached) const;
+  const BlockHash& KeyOf(const Sequence& sequence, std::int64_t chunk) const;
 
-  std::string name_;
-  std::int64_t chunk_tokens_;
+  std::int64_t block_size_;
   std::int64_t blocks_per_chunk_;
-  std::unordered_set<std::uint64_t> chunks_;
+  std::int64_t chunk_tokens_;
+  std::int64_t bytes_per_chunk_;
+  BlockPool pool_;
+  std::int64_t recalled_bytes_ = 0;
 };
 
 }  // namespace plumbline

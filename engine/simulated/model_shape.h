@@ -21,6 +21,7 @@ struct ModelShape {
   std::int64_t moe_intermediate_size = 0;
   std::int64_t num_experts = 0;  // 0 = dense
   std::int64_t experts_per_token = 0;
+  std::int64_t leading_dense_layers = 0;  // of a model with experts: they have none
   std::int64_t max_position_embeddings = 0;
 
   bool moe() const { return num_experts > 0; }
@@ -44,6 +45,7 @@ struct Architecture {
   std::vector<LayerType> mlp_dense;
   std::vector<LayerType> mlp_moe;
   std::vector<LayerType> head;
+  bool from_blocks = false;  // the newer layout, whose layers may differ from each other
 };
 
 // How a model is spread over the devices of an instance.

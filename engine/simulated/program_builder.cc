@@ -1,7 +1,6 @@
 #include "engine/simulated/program_builder.h"
 
 #include <algorithm>
-#include <cmath>
 
 #include "engine/base/error.h"
 
@@ -53,10 +52,6 @@ void MergeComputes(Program& program) {
   }
   MergeComputes(program.before);
   MergeComputes(program.after);
-}
-
-double RoundHalfEven(double value) {
-  return std::nearbyint(value);
 }
 
 }  // namespace
@@ -155,7 +150,7 @@ std::int64_t ProgramBuilder::LayerTime(const Layer& layer, const BatchFigures& f
     case LayerKind::kAttention:
       return AttentionTime(figures);
     case LayerKind::kMoe:
-      return ExpertTime(figures);
+      break;  // EmitExperts
   }
   return 0;
 }
@@ -176,17 +171,21 @@ std::int64_t ProgramBuilder::AttentionTime(const BatchFigures& figures) const {
   return time;
 }
 
-// Balanced routing: how many different experts of a rank the tokens meet, and how many tokens meet the rank.
-std::int64_t ProgramBuilder::ExpertTime(const BatchFigures& figures) const {
-  const double ep = static_cast<double>(instance_.ep);
-  const double n = static_cast<double>(figures.total_tokens);
-  const double k = static_cast<double>(instance_.model->experts_per_token);
-  const std::int64_t met = static_cast<std::int64_t>(RoundHalfEven(n * k / ep));
-  const std::int64_t activated = std::min(met, instance_.model->num_experts / instance_.ep);
-  const std::int64_t tokens =
-      instance_.ep == 1 ? figures.total_tokens
-                        : static_cast<std::int64_t>(RoundHalfEven(n * (1.0 - std::pow((ep - 1.0) / ep, k))));
-  return stable_tables_->moe.Lookup(tokens, std::max<std::int64_t>(activated, 1));
+// One time a rank that has an expert group, from the first rank on.
+std::vector<std::int64_t> ProgramBuilder::ExpertTimes(const BatchFigures& figures) const {
+  const ModelShape& model = *instance_.model;
+  const std::vector<ExpertLoad> loads = RouteToExperts({.routing = instance_.expert_routing,
+                                                        .num_experts = model.num_experts,
+                                                        .experts_per_token = model.experts_per_token,
+                                                        .ep = instance_.ep,
+                                                        .curve = instance_.gate_curve.get()},
+                                                       figures.total_tokens);
+  std::vector<std::int64_t> times;
+  for (std::int64_t group = 0; group < plan_.local_ep; ++group) {
+    const ExpertLoad& load = loads[static_cast<std::size_t>(plan_.first_expert_group + group)];
+    times.push_back(stable_tables_->moe.Lookup(load.tokens, load.experts));
+  }
+  return times;
 }
 
 // The remainder goes one by one to the stages before the last one, which has the head to compute.
@@ -199,9 +198,13 @@ std::int64_t ProgramBuilder::BlocksOfStage(std::int64_t stage) const {
 
 std::vector<std::shared_ptr<const Program>> ProgramBuilder::Build(const BatchFigures& figures) const {
   std::vector<std::shared_ptr<const Program>> programs;
+  std::vector<std::int64_t> expert_times;
+  if (instance_.model->moe()) expert_times = ExpertTimes(figures);
+  expert_times.resize(static_cast<std::size_t>(instance_.tp));  // the other ranks compute no experts
   for (std::int64_t stage = 0; stage < instance_.pp; ++stage) {
     for (std::int64_t rank = 0; rank < instance_.tp; ++rank) {
-      auto program = std::make_shared<Program>(BuildOne(stage, rank, figures));
+      auto program = std::make_shared<Program>(
+          BuildOne(stage, rank, figures, expert_times[static_cast<std::size_t>(rank)]));
       if (merges_computes_) MergeComputes(*program);
       programs.push_back(std::move(program));
     }
@@ -214,7 +217,8 @@ std::vector<std::shared_ptr<const Program>> ProgramBuilder::Build(const BatchFig
   return programs;
 }
 
-Program ProgramBuilder::BuildOne(std::int64_t stage, std::int64_t rank, const BatchFigures& figures) const {
+Program ProgramBuilder::BuildOne(std::int64_t stage, std::int64_t rank, const BatchFigures& figures,
+                                 std::int64_t expert_ns) const {
   const std::int64_t hidden_bytes =
       figures.total_tokens * instance_.model->hidden_size * instance_.bytes_per_element;
   const std::int32_t npu = plan_.first_npu + static_cast<std::int32_t>(stage * instance_.tp + rank);
@@ -223,7 +227,7 @@ Program ProgramBuilder::BuildOne(std::int64_t stage, std::int64_t rank, const Ba
   Emitter out{.figures = figures,
               .rank = rank,
               .npu = npu,
-              .expert_ns = instance_.model->moe() ? ExpertTime(figures) : 0,
+              .expert_ns = expert_ns,
               .ops = &program.before,
               .loads = &program.loads};
   if (stage == 0) {
@@ -233,6 +237,11 @@ Program ProgramBuilder::BuildOne(std::int64_t stage, std::int64_t rank, const Ba
     out.Add({.kind = OpKind::kMemory,
              .peer = plan_.host_device,
              .amount = figures.total_tokens * instance_.bytes_per_element * 2});
+    if (figures.recalled_bytes > 0) {
+      program.loads.push_back(
+          {.device = DeviceOf(instance_.placement.kv_recall), .bytes = figures.recalled_bytes});
+      out.Add({.kind = OpKind::kCompute, .waits_for_load = 0});
+    }
     EmitLayers(out, prologue_, -1);
   } else {
     out.Add({.kind = OpKind::kReceive, .peer = npu - stage_step, .amount = hidden_bytes});
@@ -318,10 +327,12 @@ std::int32_t ProgramBuilder::AddLoad(Emitter& out, std::int64_t block, const std
                           .bytes_per_weight = instance_.bytes_per_element};
   const std::int64_t bytes = LayerWeightBytes(*instance_.model, sharding, layer);
   if (bytes == 0) return -1;
-  const std::int32_t device =
-      place.kind == WeightPlace::Kind::kCpu ? plan_.host_device : first_cxl_device_ + place.cxl_device;
-  out.loads->push_back({.device = device, .bytes = bytes});
+  out.loads->push_back({.device = DeviceOf(place), .bytes = bytes});
   return static_cast<std::int32_t>(out.loads->size()) - 1;
+}
+
+std::int32_t ProgramBuilder::DeviceOf(const WeightPlace& place) const {
+  return place.kind == WeightPlace::Kind::kCxl ? first_cxl_device_ + place.cxl_device : plan_.host_device;
 }
 
 void ProgramBuilder::EmitBlock(Emitter& out, std::int64_t block) const {

@@ -29,7 +29,8 @@ struct BatchFigures {
   std::int64_t sampled = 0;  // requests from which a token comes out
   // The prefills one by one; only for a cost model that sums attention.
   std::vector<PrefillChunk> prefills{};
-  std::int64_t group_tokens = 0;  // the largest total of the data-parallel group; total_tokens without one
+  std::int64_t recalled_bytes = 0;  // KV to bring back from a lower tier before anything is computed
+  std::int64_t group_tokens = 0;    // the largest total of the data-parallel group; total_tokens without one
 };
 
 BatchFigures FiguresOf(const Batch& batch, const CostModel& cost_model);
@@ -58,9 +59,11 @@ class ProgramBuilder {
   std::vector<Layer> Resolve(const std::vector<LayerType>& layers);
   std::int64_t LayerTime(const Layer& layer, const BatchFigures& figures) const;
   std::int64_t AttentionTime(const BatchFigures& figures) const;
-  std::int64_t ExpertTime(const BatchFigures& figures) const;
+  std::vector<std::int64_t> ExpertTimes(const BatchFigures& figures) const;
   std::int64_t BlocksOfStage(std::int64_t stage) const;
-  Program BuildOne(std::int64_t stage, std::int64_t rank, const BatchFigures& figures) const;
+  Program BuildOne(std::int64_t stage, std::int64_t rank, const BatchFigures& figures,
+                   std::int64_t expert_ns) const;
+  std::int32_t DeviceOf(const WeightPlace& place) const;
   Program BuildReceiver(const Program& sender, std::int32_t npu) const;
   void EmitLayers(Emitter& out, const std::vector<Layer>& layers, std::int64_t block) const;
   std::int32_t AddLoad(Emitter& out, std::int64_t block, const std::string& layer) const;

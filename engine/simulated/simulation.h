@@ -21,7 +21,8 @@ struct SimulationRequest {
   TimeNs tool_duration_ns = 0;
 };
 
-enum class RequestRouting : std::uint8_t { kLoad, kRoundRobin };
+// kRandom: Python's lots with seed 42.
+enum class RequestRouting : std::uint8_t { kLoad, kRoundRobin, kRandom };
 
 enum class PrefixStorage : std::uint8_t { kNone, kCpu, kCxl };
 
@@ -73,8 +74,9 @@ struct SimulationTotals {
   std::int64_t preemptions = 0;
   std::int64_t recomputed_tokens = 0;
   std::int64_t prefix_requested_tokens = 0;
-  std::int64_t prefix_hit_tokens = 0;
-  bool prefix_caching = false;  // on for any instance
+  std::int64_t prefix_hit_tokens = 0;       // on the devices
+  std::int64_t prefix_recalled_tokens = 0;  // from lower tiers
+  bool prefix_caching = false;              // on for any instance
 };
 
 }  // namespace plumbline

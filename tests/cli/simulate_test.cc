@@ -89,20 +89,25 @@ TEST_F(SimulateCommandLine, SameInputsGiveTheSameBytes) {
 }
 
 TEST_F(SimulateCommandLine, WhatIsNotSimulatedIsRefusedByName) {
-  const std::vector<std::vector<std::string>> refused = {{"--skip-prefill"},
-                                                         {"--enable-local-offloading"},
-                                                         {"--gate-stats", "g.json"},
-                                                         {"--request-routing-policy", "RAND"},
-                                                         {"--expert-routing-policy", "CUSTOM"}};
+  const std::vector<std::vector<std::string>> refused = {
+      {"--skip-prefill"}, {"--enable-local-offloading"}, {"--request-routing-policy", "CUSTOM"}};
   for (const std::vector<std::string>& flags : refused) {
     const CommandOutcome outcome = Simulate(flags);
     EXPECT_EQ(outcome.code, 1) << flags[0];
     EXPECT_THAT(outcome.err, HasSubstr(flags[0] + ": is not simulated"));
     EXPECT_FALSE(std::filesystem::exists(folder_ / "sim.csv"));
   }
-  const CommandOutcome round_robin = Simulate({"--request-routing-policy", "RR"});
-  EXPECT_EQ(round_robin.code, 0);
-  EXPECT_THAT(round_robin.out, HasSubstr("unverified: request routing RR"));
+  EXPECT_EQ(Simulate({"--gate-stats", "g.json"}).code, 1) << "only CUSTOM reads it";
+  EXPECT_EQ(Simulate({"--expert-routing-policy", "RAND", "--no-enable-block-copy"}).code, 1);
+}
+
+TEST_F(SimulateCommandLine, WhatNoStoredOutputShowsIsMarkedInTheLog) {
+  for (const std::string policy : {"RR", "RAND"}) {
+    const CommandOutcome outcome = Simulate({"--request-routing-policy", policy});
+    EXPECT_EQ(outcome.code, 0) << outcome.err;
+    EXPECT_THAT(outcome.out, HasSubstr("unverified: request routing " + policy));
+  }
+  EXPECT_THAT(Simulate().out, testing::Not(HasSubstr("unverified")));
 }
 
 TEST_F(SimulateCommandLine, BadInputIsExplained) {

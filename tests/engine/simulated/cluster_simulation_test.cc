@@ -156,26 +156,68 @@ TEST(ClusterSimulation, WarnsOfLayersWithoutTimes) {
   EXPECT_THAT(ClusterSimulation(cluster, {}, collector).Warnings(), ElementsAre(HasSubstr("act_fn")));
 }
 
-TEST(ClusterSimulation, ALowerTierIsAcceptedUntilItWouldBeReadFrom) {
+// Two instances with a host memory of 50 bytes a ns; a prompt of 600 equal tokens, asked of each in turn.
+RowCollector SimulateTwoInstances(SimulationOptions options, TokenId second_token = 1) {
   ClusterSpec cluster = OneInstance();
+  cluster.nodes[0].gb_per_s = 50;
   cluster.instances.push_back(cluster.instances[0]);
-  const auto asked = [](RequestId id, TokenId first) {
+  const auto asked = [](RequestId id, TokenId token) {
     SimulationRequest request = Asked(id, 600, 1, id * 100 * kMs);
-    request.token_ids.assign(600, first);
+    request.token_ids.assign(600, token);
     return request;
   };
+  return Simulate(cluster, {asked(0, 1), asked(1, second_token)}, options);
+}
+
+TEST(ClusterSimulation, ASharedLowerTierServesWhatAnotherInstanceComputed) {
   SimulationOptions options;
   options.prefix_storage = PrefixStorage::kCpu;
-  // The second request goes to the other instance, whose device has not seen the prompt.
-  EXPECT_EQ(Simulate(cluster, {asked(0, 1), asked(1, 1)}, options).rows.size(), 2u) << "a tier an instance";
+  EXPECT_EQ(SimulateTwoInstances(options).rows[1].ttft_ns - SimulateTwoInstances({}).rows[1].ttft_ns, 0)
+      << "a tier of its own does not know the prompt";
   options.prefix_sharing = true;
-  EXPECT_EQ(Simulate(cluster, {asked(0, 1), asked(1, 2)}, options).rows.size(), 2u);
-  try {
-    Simulate(cluster, {asked(0, 1), asked(1, 1)}, options);
-    ADD_FAILURE();
-  } catch (const Error& error) {
-    EXPECT_THAT(error.what(), HasSubstr("request 1"));
-  }
+  EXPECT_EQ(SimulateTwoInstances(options, 2).rows[1].ttft_ns, SimulateTwoInstances({}, 2).rows[1].ttft_ns);
+  const TimeNs served = SimulateTwoInstances(options).rows[1].ttft_ns;
+  const TimeNs computed = SimulateTwoInstances({}).rows[1].ttft_ns;
+  // 512 tokens less to compute in two blocks and to bring in, two chunks of KV to recall: a token's keys and
+  // values are 2 * 64 * 2 layers * 2 bytes.
+  const TimeNs less_computed = 2 * 10 * 512;
+  const TimeNs recall = 512 * (2 * 64 * 2 * 2) / 50;
+  const TimeNs less_input = 600 * 4 / 50 - 88 * 4 / 50;
+  const TimeNs less_output = 600 * 4 / 50 - 88 * 4 / 50;
+  EXPECT_EQ(computed - served, less_computed - recall + less_input + less_output);
+}
+
+TEST(ClusterSimulation, ARecallIsNotedAsUnverified) {
+  ClusterSpec cluster = OneInstance();
+  SimulationOptions options;
+  options.prefix_storage = PrefixStorage::kCpu;
+  options.routing = RequestRouting::kRandom;
+  RowCollector collector;
+  EXPECT_THAT(ClusterSimulation(cluster, options, collector).Unverified(),
+              ElementsAre("request routing RAND"));
+}
+
+TEST(ClusterSimulation, ACxlTierNeedsCxlMemory) {
+  ClusterSpec cluster = OneInstance();
+  SimulationOptions options;
+  options.prefix_storage = PrefixStorage::kCxl;
+  RowCollector collector;
+  EXPECT_THROW(ClusterSimulation(cluster, options, collector), Error);
+  cluster.num_cxl_devices = 1;
+  cluster.cxl_gib = 1;
+  cluster.cxl = {.latency_ns = 0, .bytes_per_ns = 1};
+  ClusterSimulation accepted(cluster, options, collector);
+}
+
+TEST(ClusterSimulation, RandomRoutingDrawsPythonsLots) {
+  ClusterSpec cluster = OneInstance();
+  cluster.instances.resize(5, cluster.instances[0]);
+  SimulationOptions options;
+  options.routing = RequestRouting::kRandom;
+  std::vector<SimulationRequest> requests;
+  for (RequestId id = 0; id < 8; ++id) requests.push_back(Asked(id, 5, 1, (id + 1) * 10 * kMs));
+  // random.Random(42).randrange(5), eight times
+  EXPECT_THAT(Simulate(cluster, std::move(requests), options).instances, ElementsAre(0, 0, 2, 1, 1, 1, 0, 4));
 }
 
 TEST(ClusterSimulation, RefusesADegreeThatWasNotProfiled) {
