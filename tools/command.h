@@ -30,6 +30,7 @@ struct Command {
 // `run`'s closure.
 Command AddRunCommand(CLI::App& plumb, Tools& tools);
 Command AddDoctorCommand(CLI::App& plumb, Tools& tools);
+Command AddProfileCommand(CLI::App& plumb, Tools& tools);
 Command AddSimulateCommand(CLI::App& plumb, Tools& tools);
 Command AddWorkloadCommand(CLI::App& plumb);
 Command AddGoldenCommand(CLI::App& plumb, Tools& tools);

@@ -140,6 +140,7 @@ int RunPlumb(const std::vector<std::string>& arguments, Tools& tools) {
   commands.push_back(AddValidateCommand(plumb, tools));
   commands.push_back(AddGoldenCommand(plumb, tools));
   commands.push_back(AddDoctorCommand(plumb, tools));
+  commands.push_back(AddProfileCommand(plumb, tools));
   commands.push_back(AddSimulateCommand(plumb, tools));
   plumb.footer(Footer());  // after the commands, which would take it over
   plumb.require_subcommand(0, 1);
