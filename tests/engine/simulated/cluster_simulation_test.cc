@@ -2,6 +2,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <malloc.h>
 
 #include "engine/base/error.h"
 #include "simulated_testing.h"
@@ -218,6 +219,81 @@ TEST(ClusterSimulation, RandomRoutingDrawsPythonsLots) {
   for (RequestId id = 0; id < 8; ++id) requests.push_back(Asked(id, 5, 1, (id + 1) * 10 * kMs));
   // random.Random(42).randrange(5), eight times
   EXPECT_THAT(Simulate(cluster, std::move(requests), options).instances, ElementsAre(0, 0, 2, 1, 1, 1, 0, 4));
+}
+
+// Requests come one by one, as from outside, and nobody keeps their rows.
+class ForgetRows : public SimulationListener {
+ public:
+  void OnRow(std::int64_t, SimulatedRow, TimeNs) override { ++rows; }
+  std::int64_t rows = 0;
+};
+
+TEST(ClusterSimulation, FinishedRequestsTakeNoMemory) {
+  const ClusterSpec cluster = OneInstance();
+  ForgetRows rows;
+  ClusterSimulation simulation(cluster, {.open_ended = true}, rows);
+  const auto serve_up_to = [&](RequestId end) {
+    while (rows.rows < end) {
+      SimulationRequest request = Asked(rows.rows, 40, 20, simulation.now());
+      request.token_ids.assign(60, static_cast<TokenId>(rows.rows % 100));
+      simulation.Add({request});
+      while (simulation.Turn()) {
+      }
+    }
+    return mallinfo2().uordblks;
+  };
+  const std::size_t after_some = serve_up_to(200);
+  const std::size_t after_many = serve_up_to(5000);
+  EXPECT_LT(after_many, after_some + 20'000) << "bytes for 4,800 requests more";
+}
+
+TEST(ClusterSimulation, ATierCanBeReadByAllThatShareItOnlyInEqualBlocks) {
+  ClusterSpec cluster = OneInstance();
+  cluster.instances.push_back(cluster.instances[0]);
+  cluster.instances[1].scheduler.block_size = 8;
+  SimulationOptions options;
+  options.prefix_storage = PrefixStorage::kCpu;
+  RowCollector collector;
+  ClusterSimulation apart(cluster, options, collector);
+  options.prefix_sharing = true;
+  try {
+    ClusterSimulation together(cluster, options, collector);
+    ADD_FAILURE();
+  } catch (const Error& error) {
+    EXPECT_THAT(error.what(), HasSubstr("instance 1: block_size"));
+  }
+}
+
+TEST(ClusterSimulation, APrefilledRequestThatWaitsForRoomIsNoted) {
+  ClusterSpec cluster = OneInstance();
+  cluster.instances[0].role = Role::kPrefill;
+  cluster.instances.push_back(cluster.instances[0]);
+  cluster.instances[1].role = Role::kDecode;
+  cluster.instances[1].num_gpu_blocks = 11;
+  RowCollector collector;
+  ClusterSimulation simulation(cluster, {}, collector);
+  simulation.Add({Asked(0, 20, 20), Asked(1, 20, 20)});
+  while (simulation.Turn()) {
+  }
+  EXPECT_EQ(collector.rows.size(), 2u);
+  EXPECT_THAT(simulation.Unverified(), ElementsAre(HasSubstr("waited for room")));
+}
+
+TEST(ClusterSimulation, EachRankOfAGroupComputesItsOwnExperts) {
+  // Round robin leaves all tokens to the first half of the experts: the second member has none to wait for.
+  ClusterSpec cluster = OneInstance();
+  cluster.link_latency_ns = {0};
+  cluster.link_gib_per_s = {1e9};
+  cluster.instances[0].model = TinyMoeModel();
+  cluster.instances[0].dp_group = "g";
+  cluster.instances[0].ep = 2;
+  cluster.instances.push_back(cluster.instances[0]);
+  const auto ttft = [&](ExpertRouting routing) {
+    for (InstanceSpec& instance : cluster.instances) instance.expert_routing = routing;
+    return Simulate(cluster, {Asked(0, 100, 1)}).rows[0].ttft_ns;
+  };
+  // 100 tokens against the 75 that an even gate sends to a rank, 7 ns each in two blocks.
+  EXPECT_EQ(ttft(ExpertRouting::kRoundRobin) - ttft(ExpertRouting::kBalanced), 2 * 7 * 25);
 }
 
 TEST(ClusterSimulation, RefusesADegreeThatWasNotProfiled) {

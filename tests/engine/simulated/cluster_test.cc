@@ -143,5 +143,19 @@ TEST(PlanCluster, RefusesClustersThatContradictThemselves) {
   EXPECT_EQ(ErrorOf(cluster), "") << "more values than dimensions are no harm";
 }
 
+TEST(PlanCluster, RefusesSeveralExpertGroupsADevice) {
+  ClusterSpec cluster = OneInstance();
+  cluster.instances[0].model = TinyMoeModel();
+  cluster.instances[0].dp_group = "g";
+  cluster.instances[0].ep = 4;
+  cluster.instances.push_back(cluster.instances[0]);
+  try {
+    PlanCluster(cluster);
+    ADD_FAILURE();
+  } catch (const Error& error) {
+    EXPECT_THAT(error.what(), testing::HasSubstr("several expert groups"));
+  }
+}
+
 }  // namespace
 }  // namespace plumbline
