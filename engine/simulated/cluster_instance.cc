@@ -119,12 +119,10 @@ void ClusterInstance::RecordDone(std::int32_t npu) {
   done_ = start_done_ && (end_done_ || !has_end());
 }
 
-InstanceHeartbeat ClusterInstance::StateAt(TimeNs now) const {
+InstanceHeartbeat ClusterInstance::State() const {
   InstanceHeartbeat state;
   state.running = static_cast<std::int64_t>(scheduler_.running().size());
-  for (const Sequence* s = scheduler_.waiting().front(); s != nullptr; s = s->waiting_next) {
-    if (s->arrival_ns <= now) ++state.waiting;
-  }
+  state.waiting = scheduler_.waiting().size();  // they are routed when they arrive
   const BlockPool& pool = scheduler_.kv_cache().pool();
   state.used_bytes =
       plan_.weight_bytes + (pool.num_held() + pool.num_free_indexed()) * plan_.kv_bytes_per_block;

@@ -86,7 +86,7 @@ class ClusterInstance final : private SchedulerObserver {
   void RecordDone(std::int32_t npu);
   bool done() const { return done_; }
 
-  InstanceHeartbeat StateAt(TimeNs now) const;
+  InstanceHeartbeat State() const;
 
  private:
   void OnScheduled(const Sequence& sequence, TimeNs now) override;

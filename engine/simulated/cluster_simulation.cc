@@ -41,35 +41,6 @@ ClusterSimulation::ClusterSimulation(const ClusterSpec& cluster, const Simulatio
 
 ClusterSimulation::~ClusterSimulation() = default;
 
-void ClusterSimulation::MakeLowerTiers() {
-  const bool cpu = options_.prefix_storage == PrefixStorage::kCpu;
-  if (!cpu && cluster_.num_cxl_devices == 0) {
-    ThrowBadInput(
-        {.file = cluster_.source, .field = "cxl_mem", .problem = "is missing; prefix storage CXL needs it"});
-  }
-  constexpr double kGiB = 1024.0 * 1024.0 * 1024.0;
-  std::map<std::int64_t, std::shared_ptr<LowerTier>> tiers;
-  for (const auto& instance : instances_) {
-    const std::int64_t node = instance->spec().node;
-    const std::int64_t owner = !options_.prefix_sharing ? instance->index() : (cpu ? node : 0);
-    const double gib = cpu ? cluster_.nodes[static_cast<std::size_t>(node)].gib
-                           : cluster_.cxl_gib * cluster_.num_cxl_devices;
-    const InstancePlan& plan = instance->plan();
-    auto tier = std::make_shared<LowerTier>(plan.scheduler.block_size,
-                                            plan.kv_bytes_per_block * plan.num_npus, gib * kGiB);
-    auto& shared = tiers[owner];
-    if (!shared) shared = tier;
-    if (shared->block_size() != tier->block_size() || shared->bytes_per_chunk() != tier->bytes_per_chunk()) {
-      ThrowBadInput({.file = cluster_.source,
-                     .field = "instance " + std::to_string(instance->index()) + ": block_size",
-                     .value = std::to_string(tier->block_size()),
-                     .problem = "differs in tokens or bytes a block from an instance with which it shares "
-                                "its prefix storage"});
-    }
-    instance->UseLowerTier(shared);
-  }
-}
-
 void ClusterSimulation::Add(std::vector<SimulationRequest> requests) {
   for (SimulationRequest& request : requests) {
     if (const std::string problem = NeverFits(request); !problem.empty()) {
@@ -326,7 +297,7 @@ void ClusterSimulation::BeatIfDue() {
   for (const auto& instance : instances_) {
     prompt += instance->scheduler().totals().prefill_work_tokens;
     generated += instance->scheduler().totals().generated_tokens;
-    beat.instances.push_back(instance->StateAt(now()));
+    beat.instances.push_back(instance->State());
   }
   beat.prompt_tokens = prompt - std::exchange(beat_prompt_tokens_, prompt);
   beat.generated_tokens = generated - std::exchange(beat_generated_tokens_, generated);
