@@ -46,10 +46,10 @@ if [ -z "${PLUMB:-}" ]; then
 fi
 PLUMB=$(command -v "$PLUMB") || fail "$PLUMB is not there: build it or name it with PLUMB"
 
-# A field of the example's recording; nothing where there is none. Data-parallel recordings have one
+# What the example's recording says, one a line, blank where it says nothing. Data-parallel recordings have one
 # kv_cache.block_size an engine.
-recorded() { # <meta.json> <expression over meta>
-  python3 - "$1" "$2" <<'END'
+recorded() { # <meta.json>
+  python3 - "$1" <<'END'
 import json
 import sys
 
@@ -58,13 +58,11 @@ with open(sys.argv[1], encoding="utf-8") as file:
 kwargs = meta.get("engine_kwargs", {})
 cache = meta.get("kv_cache") or {}
 engines = cache.get("per_engine") or [{}]
-fields = {
-    "block_size": cache.get("block_size", engines[0].get("block_size")),
-    "dataset": meta.get("dataset_path"),
-    "num_requests": meta.get("num_requests"),
-}
-value = fields.get(sys.argv[2], kwargs.get(sys.argv[2]))
-print("" if value is None else value)
+values = [meta.get("dataset_path"), meta.get("num_requests")]
+values += [kwargs.get(key) for key in ("max_num_seqs", "max_num_batched_tokens", "dtype", "kv_cache_dtype")]
+values.append(cache.get("block_size", engines[0].get("block_size")))
+for value in values:
+    print("" if value is None else value)
 END
 }
 
@@ -77,15 +75,18 @@ run_one() {
   [ -f "$meta" ] || fail "$meta is not there: it says what to simulate"
   out=$output/$1
   mkdir -p "$out"
-  local flags=(--cluster-config "$folder/config.json" --dataset "$root/$(recorded "$meta" dataset)"
-    --output "$out/sim.csv" --log "$out/sim.log")
+  local says flags
+  says=$(recorded "$meta") || fail "$meta cannot be read"
+  mapfile -t says <<<"$says"
+  flags=(--cluster-config "$folder/config.json" --dataset "$root/${says[0]}" --output "$out/sim.csv"
+    --log "$out/sim.log")
   flag() { [ -z "$2" ] || flags+=("$1" "$2"); }
-  flag --num-reqs "$(recorded "$meta" num_requests)"
-  flag --max-num-seqs "$(recorded "$meta" max_num_seqs)"
-  flag --max-num-batched-tokens "$(recorded "$meta" max_num_batched_tokens)"
-  flag --dtype "$(recorded "$meta" dtype)"
-  flag --kv-cache-dtype "$(recorded "$meta" kv_cache_dtype)"
-  flag --block-size "${BLOCK_SIZE:-$(recorded "$meta" block_size)}"
+  flag --num-reqs "${says[1]}"
+  flag --max-num-seqs "${says[2]}"
+  flag --max-num-batched-tokens "${says[3]}"
+  flag --dtype "${says[4]}"
+  flag --kv-cache-dtype "${says[5]}"
+  flag --block-size "${BLOCK_SIZE:-${says[6]:-}}"
   "$PLUMB" simulate "${flags[@]}" || return 1
   if [ ! -f "$folder/outputs/sim.csv" ]; then
     echo "$1: simulated, nothing stored to compare with"
