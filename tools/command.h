@@ -34,6 +34,8 @@ Command AddProfileCommand(CLI::App& plumb, Tools& tools);
 Command AddSimulateCommand(CLI::App& plumb, Tools& tools);
 Command AddWorkloadCommand(CLI::App& plumb);
 Command AddGoldenCommand(CLI::App& plumb, Tools& tools);
+Command AddRefreshCommand(CLI::App& plumb, Tools& tools);
+Command AddAcceptCommand(CLI::App& plumb, Tools& tools);
 Command AddValidateCommand(CLI::App& plumb, Tools& tools);
 
 // Adds --log-level (DEBUG, INFO, WARNING, ERROR; default INFO), which sets the level of what is logged on

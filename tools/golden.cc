@@ -20,7 +20,6 @@ struct Flags {
   std::string golden_dir = "golden";
   std::string source;
   std::string commit;
-  std::string name;
 };
 
 // The verdict of one case in a word and, where there is no judgement, the reason.
@@ -60,7 +59,7 @@ void PrintChange(const std::string& golden_dir, const ImportedGolden& imported) 
     fmt::print("\n{} ({})\n{}", label, Name(result.judgement.verdict),
                FormatTable(result.judgement.rows, "vLLM", "Sim"));
   }
-  fmt::print("\naccept it: plumb golden accept {}\n", imported.name);
+  fmt::print("\naccept it: plumb accept {} --by NAME --why REASON\n", imported.name);
 }
 
 ExitCode Import(const Flags& flags) {
@@ -79,7 +78,7 @@ ExitCode Import(const Flags& flags) {
 }  // namespace
 
 Command AddGoldenCommand(CLI::App& plumb, Tools&) {
-  CLI::App* app = plumb.add_subcommand("golden", "List, import and accept golden examples");
+  CLI::App* app = plumb.add_subcommand("golden", "List and import golden examples");
   app->require_subcommand(1);
   auto flags = std::make_shared<Flags>();
   app->add_option("--golden-dir", flags->golden_dir, "Where golden examples are kept");
@@ -89,13 +88,9 @@ Command AddGoldenCommand(CLI::App& plumb, Tools&) {
   import->add_option("SOURCE", flags->source, "The checkout: holds bench/examples/<hardware>/<model>/")
       ->required();
   import->add_option("--commit", flags->commit, "The checkout's commit, for the record")->required();
-  CLI::App* accept = app->add_subcommand("accept", "Put changed figures in the place of the stored ones");
-  accept->add_option("NAME", flags->name, "<hardware>/<model>/<workload>, as import printed it")->required();
-  return {app, [flags, list, import] {
+  return {app, [flags, list] {
             if (list->parsed()) return List(*flags);
-            if (import->parsed()) return Import(*flags);
-            AcceptGolden(flags->golden_dir, flags->name);
-            return ExitCode::kPass;
+            return Import(*flags);
           }};
 }
 

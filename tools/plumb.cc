@@ -139,6 +139,8 @@ int RunPlumb(const std::vector<std::string>& arguments, Tools& tools) {
   commands.push_back(AddWorkloadCommand(plumb));
   commands.push_back(AddValidateCommand(plumb, tools));
   commands.push_back(AddGoldenCommand(plumb, tools));
+  commands.push_back(AddRefreshCommand(plumb, tools));
+  commands.push_back(AddAcceptCommand(plumb, tools));
   commands.push_back(AddDoctorCommand(plumb, tools));
   commands.push_back(AddProfileCommand(plumb, tools));
   commands.push_back(AddSimulateCommand(plumb, tools));
