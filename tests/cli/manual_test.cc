@@ -47,7 +47,8 @@ TEST(Manual, IsWhatHelpPrints) {
 
 TEST(Manual, HoldsEveryFlagOfEveryCommand) {
   const std::set<std::string> manual = FlagsIn(Help());
-  for (const char* command : {"run", "validate", "workload", "golden", "doctor", "simulate"}) {
+  for (const char* command :
+       {"run", "validate", "workload", "golden", "refresh", "accept", "doctor", "simulate"}) {
     const std::set<std::string> flags = FlagsIn(Help({command}));
     EXPECT_FALSE(flags.empty()) << command;
     for (const std::string& flag : flags) EXPECT_EQ(manual.count(flag), 1U) << command << " " << flag;
