@@ -3,7 +3,7 @@
 #
 # Installed libraries: what an engine or a suite of someone else is written against, and whatever those stand on.
 set(PLUMBLINE_INSTALLED_LIBRARIES api core scripted simulated record workload replay run judge report serving golden suite)
-set(PLUMBLINE_INSTALLED_PROGRAMS plumb plumb_suites plumb_device_probe)
+set(PLUMBLINE_INSTALLED_PROGRAMS plumb plumb_suites plumb_device_probe plumb_guard)
 set(PLUMBLINE_INSTALLED_PLUGINS plumbline_torch)
 
 # Adds the target to the list named by `out`, after all libraries of the project that it links, however far down.
