@@ -6,6 +6,7 @@
 #include "engine/api/registry.h"
 #include "engine/parallel/device_probe_client.h"
 #include "engine/scripted/scripted_engine.h"
+#include "engine/vllm/vllm_engine.h"
 #include "fixtures/golden_suite.h"
 #include "fixtures/serving_example.h"
 #include "fixtures/suite_main.h"
@@ -50,6 +51,7 @@ std::vector<SuiteExample> AllExamples(EngineRegistry& engines) {
 int main(int argc, char** argv) {
   EngineRegistry engines;
   plumbline::RegisterScriptedEngine(engines);
+  plumbline::RegisterVllmEngine(engines);
   engines.AddDefaultPluginFolders();
   return plumbline::SuiteMain(argc, argv, [&engines] { return AllExamples(engines); });
 }

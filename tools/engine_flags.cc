@@ -45,6 +45,8 @@ EngineFlags::EngineFlags(CLI::App& command) {
   group.add_flag("--skip-tokenizer-init", spec_.skip_tokenizer_init, "Boot without a tokenizer");
   group.add_flag("--enforce-eager", spec_.enforce_eager, "No compilation and no CUDA graphs");
   group.add_flag("--record-gate-stats", spec_.record_gate_stats, "Record which experts are activated");
+  group.add_option("--python", spec_.python,
+                   "Interpreter of engines that run in Python (default: PLUMBLINE_PYTHON, else python3)");
   group.add_option("--engine-arg", engine_args_, "KEY=VALUE for this engine kind; may be repeated")
       ->default_str("")
       ->allow_extra_args(false);

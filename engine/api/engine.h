@@ -56,6 +56,10 @@ class Engine {
   // Steps since the last call, oldest first; empty for engines that have no scheduler of their own.
   virtual std::vector<StepRecord> TakeSteps() { return {}; }
 
+  // A JSON object as text: what is known only when everything was served. Empty where there is nothing of the
+  // kind. Callable after Shutdown.
+  virtual std::string EndFactsJson() const { return ""; }
+
   // Ends with everything in flight finished as kCancelled. Idempotent; the destructor calls it.
   virtual void Shutdown() = 0;
 

@@ -32,6 +32,11 @@ struct EngineSpec {
   bool enable_chunked_prefill = true;
   bool reserve_full_isl = true;
   std::int64_t long_prefill_token_threshold = 0;  // 0 = off
+  // The interpreter of an engine that runs in Python; empty = PLUMBLINE_PYTHON, else python3.
+  std::string python;
+  // Where an engine with processes of its own leaves their log (engine.log); empty = it is not kept. Not a
+  // setting: whoever runs the engine fills it in.
+  std::string log_folder;
   // Anything else an engine understands (`--engine-arg KEY=VALUE`). A key that the engine does not know is an
   // error that lists the known ones.
   std::map<std::string, std::string> extra;

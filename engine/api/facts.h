@@ -25,6 +25,8 @@ struct Facts {
   std::optional<double> gpu_memory_utilization;
   KvCapacity kv_capacity;
   // JSON objects as text, written to meta.json as they are. Empty = not known.
+  std::string engine_kwargs_json;     // what was handed to an engine with an argument object of its own
+  std::string kv_cache_json;          // the raw fields of an engine that tells more than kv_capacity holds
   std::string resolved_config_json;   // one key a sub-config
   std::string hardware_json;          // device names, memory, cores, instruction sets, library versions
   std::string execution_json;         // effective graph policy, or {"status":"unknown","reason":...}

@@ -153,7 +153,7 @@ INSTANTIATE_TEST_SUITE_P(
 
 TEST_F(RunCommandLine, UnknownEngineNamesTheKnownOnes) {
   std::vector<std::string> command = Command();
-  command[3] = "vllm";
+  command[3] = "no-such-engine";
   const CommandOutcome outcome = RunCommand(command);
   EXPECT_EQ(outcome.code, 1);
   EXPECT_THAT(outcome.err, HasSubstr("--engine"));

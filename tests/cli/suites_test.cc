@@ -60,10 +60,11 @@ TEST(Suites, AbsentEngineSkipsUnlessRequired) {
   TempFolder folder;
   const std::vector<std::string> command = {kSuites, "--benchmark_filter=^vllm/",
                                             "--output-dir=" + folder.path()};
-  const CommandOutcome skipped = RunCommand(command);
+  const CommandOutcome skipped = RunCommand(command, {"PLUMBLINE_PYTHON=no-such-python"});
   EXPECT_EQ(skipped.code, 77) << skipped.err;
-  EXPECT_THAT(skipped.err, HasSubstr("this build has no engine 'vllm'"));
-  const CommandOutcome required = RunCommand(command, {"PLUMBLINE_REQUIRE=vllm"});
+  EXPECT_THAT(skipped.err, HasSubstr("there is no no-such-python"));
+  const CommandOutcome required =
+      RunCommand(command, {"PLUMBLINE_PYTHON=no-such-python", "PLUMBLINE_REQUIRE=vllm"});
   EXPECT_EQ(required.code, 5);
   EXPECT_THAT(required.err, HasSubstr("PLUMBLINE_REQUIRE names vllm"));
 }
