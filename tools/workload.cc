@@ -78,9 +78,7 @@ ExitCode RunDescribe(const DescribeFlags& flags) {
   options.num_reqs = flags.num_reqs;
   options.vocab_size = flags.vocab_size;
   options.require_token_ids = flags.for_replay;
-  options.sessions = flags.skip_sessions ? SessionRule::kSkip
-                     : flags.for_replay  ? SessionRule::kRefuse
-                                         : SessionRule::kKeep;
+  options.sessions = flags.skip_sessions ? SessionRule::kSkip : SessionRule::kKeep;
   fmt::print("{}", DescribeWorkload(LoadWorkload(flags.file, options)));
   return ExitCode::kPass;
 }
@@ -122,8 +120,7 @@ CLI::App* AddDescribe(CLI::App& workload, DescribeFlags& flags) {
   command->add_option("--num-reqs", flags.num_reqs, "Only the first so many requests; 0 = all")
       ->check(CLI::NonNegativeNumber);
   command->add_option("--vocab-size", flags.vocab_size, "Input ids must lie below it");
-  command->add_flag("--for-replay", flags.for_replay,
-                    "Refuse what cannot be replayed: sessions, missing ids");
+  command->add_flag("--for-replay", flags.for_replay, "Refuse what cannot be replayed: rows without ids");
   command->add_flag("--skip-sessions", flags.skip_sessions, "Leave sessions out");
   return command;
 }

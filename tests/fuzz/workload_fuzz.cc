@@ -31,9 +31,12 @@ void TryParse(const std::string& bytes, const WorkloadOptions& options) {
     for (const WorkloadRow& row : workload.rows) CheckRow(row, options.require_token_ids);
     for (const WorkloadSession& session : workload.sessions) {
       Require(!session.turns.empty());
-      for (const WorkloadTurn& turn : session.turns) CheckRow(turn.row, options.require_token_ids);
+      for (const WorkloadTurn& turn : session.turns) {
+        CheckRow(turn.row, options.require_token_ids);
+        Require(turn.tool_duration_ns >= 0);
+      }
     }
-    Require(SendingOrder(workload).size() == workload.rows.size());
+    Require(RequestsOf(workload).size() == static_cast<std::size_t>(workload.NumRequests()));
     Require(!DescribeWorkload(workload).empty());
   } catch (const Error& error) {
     Require(error.code() == ExitCode::kBadInput);
@@ -46,8 +49,7 @@ void TryParse(const std::string& bytes, const WorkloadOptions& options) {
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const std::string bytes(reinterpret_cast<const char*>(data), size);
   TryParse(bytes, {.vocab_size = kVocabSize});
-  TryParse(
-      bytes,
-      {.num_reqs = 2, .sessions = SessionRule::kKeep, .require_token_ids = false, .vocab_size = kVocabSize});
+  TryParse(bytes, {.num_reqs = 2, .require_token_ids = false, .vocab_size = kVocabSize});
+  TryParse(bytes, {.sessions = SessionRule::kSkip, .vocab_size = kVocabSize});
   return 0;
 }

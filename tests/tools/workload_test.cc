@@ -64,7 +64,9 @@ TEST(PlumbWorkload, BadValuesAndFilesAreBadInput) {
   const std::string session =
       folder.Write("s.jsonl", R"({"arrival_time_ns":0,"sub_requests":[{"input_toks":1,"output_toks":1}]})");
   EXPECT_EQ(CallPlumb({"workload", "describe", session}).code, 0);
-  EXPECT_EQ(CallPlumb({"workload", "describe", session, "--for-replay"}).code, 1);
+  const auto no_ids = CallPlumb({"workload", "describe", session, "--for-replay"});
+  EXPECT_EQ(no_ids.code, 1);
+  EXPECT_THAT(no_ids.err, testing::HasSubstr("without token ids"));
 }
 
 }  // namespace
