@@ -108,6 +108,11 @@ CLI::App* AddGenerate(CLI::App& workload, GenerateFlags& flags) {
   command->add_option("--prefix-groups", flags.spec.prefix_groups, "Number of shared prefixes; 0 = none");
   command->add_option("--prefix-toks", flags.spec.prefix_toks, "Length of each, added to the input");
   command->add_option("--vocab-size", flags.spec.vocab_size, "Ids are drawn below it");
+  command->add_option("--turns", flags.spec.turns,
+                      "More than 1: every request is a session of so many turns");
+  command->add_option("--turn-input-toks", flags.spec.turn_input_toks,
+                      "New tokens a turn, behind the former prompt and its answer");
+  command->add_option("--tool-ms", flags.spec.tool_ms, "From a turn's end to the next turn, milliseconds");
   command->add_option("--spec", flags.spec_file, "JSON file with all of these instead (names with _)");
   command->add_option("--output", flags.output, "File to write; one that exists must hold the same bytes")
       ->required();
