@@ -50,6 +50,14 @@ TEST_F(GoldenLifeCycle, RefreshAllLeavesEveryCaseWaiting) {
   }
 }
 
+TEST_F(GoldenLifeCycle, ATemporaryFolderThatIsNotThereIsExplained) {
+  const CommandOutcome outcome =
+      RunCommand({PLUMBLINE_BINARY_DIR "/bin/plumb", "refresh", "--all", "--golden-dir", golden_.path()},
+                 {"TMPDIR=" + (golden_ / "none")});
+  EXPECT_EQ(outcome.code, 4);
+  EXPECT_THAT(outcome.err, HasSubstr("TMPDIR"));
+}
+
 TEST_F(GoldenLifeCycle, WrongCallsAreExplained) {
   const CommandOutcome unknown = Plumb({"refresh", "structural/none"});
   EXPECT_EQ(unknown.code, 1);
