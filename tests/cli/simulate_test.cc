@@ -7,6 +7,8 @@
 #include <vector>
 
 #include "engine/base/files.h"
+#include "fixtures/run/run_files.h"
+#include "fixtures/run/sim_csv.h"
 #include "tests/fakes/golden_pack.h"
 #include "tests/fakes/run_command.h"
 #include "tests/fakes/temp_folder.h"
@@ -72,6 +74,35 @@ TEST_F(SimulateCommandLine, WritesTheRequestsFiguresAndTheLog) {
   EXPECT_THAT(outcome.out, HasSubstr("KV Cache Initialization"));
   EXPECT_THAT(outcome.out,
               HasSubstr("Total requests:                                                     3\n"));
+}
+
+TEST_F(SimulateCommandLine, ARunOnTheSimulatedEngineReplaysSessionsAtTheSameTimes) {
+  folder_.Write(
+      "w.jsonl",
+      "{\"input_toks\": 3, \"output_toks\": 2, \"arrival_time_ns\": 1000, \"input_tok_ids\": [1, 2, 3]}\n"
+      "{\"session_id\": \"s\", \"arrival_time_ns\": 9000, \"sub_requests\": ["
+      "{\"input_toks\": 2, \"output_toks\": 1, \"tool_duration_ns\": 500, \"input_tok_ids\": [4, 5]}, "
+      "{\"input_toks\": 4, \"output_toks\": 3, \"tool_duration_ns\": 0, \"input_tok_ids\": [4, 5, 6, 7]}, "
+      "{\"input_toks\": 2, \"output_toks\": 1, \"input_tok_ids\": [8, 9]}]}\n");
+  ASSERT_EQ(Simulate().code, 0);
+  const CommandOutcome outcome =
+      RunCommand({PLUMBLINE_BINARY_DIR "/bin/plumb", "run", "--engine", "simulated", "--model", "tiny",
+                  "--engine-arg", "cluster-config=" + folder_ / "configs/cluster/c.json", "--dataset",
+                  folder_ / "w.jsonl", "--output-dir", folder_ / "run"});
+  ASSERT_EQ(outcome.code, 0) << outcome.err;
+  SimRecord simulation;
+  ReadSimCsv(folder_ / "sim.csv", {}, simulation);
+  const std::vector<SimRequest>& simulated = simulation.requests;
+  const std::vector<RequestRecord> served = ReadRun(folder_ / "run").requests;
+  ASSERT_EQ(served.size(), 4u);
+  ASSERT_EQ(simulated.size(), 4u);
+  for (std::size_t i = 0; i < served.size(); ++i) {
+    EXPECT_EQ(served[i].row, simulated[i].request_id);
+    EXPECT_DOUBLE_EQ(*served[i].due_ts * 1e9, static_cast<double>(simulated[i].arrival_ns)) << i;
+    EXPECT_DOUBLE_EQ(*served[i].last_token_ts * 1e9, static_cast<double>(simulated[i].end_time_ns)) << i;
+  }
+  EXPECT_EQ(served[3].session_id, "s");
+  EXPECT_EQ(served[3].turn, 2);
 }
 
 TEST_F(SimulateCommandLine, LogGoesToAFileWhereAsked) {
