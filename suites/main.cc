@@ -7,7 +7,9 @@
 #include "engine/parallel/device_probe_client.h"
 #include "engine/scripted/scripted_engine.h"
 #include "engine/vllm/vllm_engine.h"
+#include "fixtures/closed_loop.h"
 #include "fixtures/golden_suite.h"
+#include "fixtures/profile/simulated_kind.h"
 #include "fixtures/serving_example.h"
 #include "fixtures/suite_main.h"
 
@@ -29,13 +31,21 @@ std::string WhyAbsent(const std::string& need) {
   return report.devices.empty() ? report.reason : "";
 }
 
+// PLUMBLINE_NOISE=skip: what only noise made invalid is a named skip, for machines that are shared.
+plumbline::ClosedLoopOptions LoopOptions() {
+  const char* noise = std::getenv("PLUMBLINE_NOISE");
+  const bool skips = noise != nullptr && std::string(noise) == "skip";
+  // A machine that is known to be shared is not asked a third time.
+  return {.cache_folder = PLUMBLINE_PROFILE_CACHE, .noise_skips = skips, .most_attempts = skips ? 2 : 3};
+}
+
 void AddServingExamples(const std::string& need, EngineRegistry& engines,
                         std::vector<SuiteExample>& examples) {
   const std::string root = SuitesRoot();
   for (const std::string& name : plumbline::FindServingExamples(root, need)) {
     examples.push_back({name, {need}, [root, name, &engines](const ExampleContext& context) {
-                          return RunServingExample(plumbline::ReadServingExample(root, name), engines,
-                                                   WhyAbsent, context);
+                          return RunClosedLoop(plumbline::ReadServingExample(root, name), engines, WhyAbsent,
+                                               context, LoopOptions());
                         }});
   }
 }
@@ -51,6 +61,7 @@ std::vector<SuiteExample> AllExamples(EngineRegistry& engines) {
 int main(int argc, char** argv) {
   EngineRegistry engines;
   plumbline::RegisterScriptedEngine(engines);
+  plumbline::RegisterSimulatedEngine(engines);
   plumbline::RegisterVllmEngine(engines);
   engines.AddDefaultPluginFolders();
   return plumbline::SuiteMain(argc, argv, [&engines] { return AllExamples(engines); });

@@ -135,6 +135,9 @@ struct DegreeTables {
                          std::int64_t decode_sum, std::int64_t decode_max, std::int64_t decode_min) const;
 };
 
+// A step of more tokens than this is bound by arithmetic, as a prompt is; a smaller one by memory.
+constexpr std::int64_t kMostTokensOfASmallStep = 64;
+
 // How a step's time is put together from the tables. The defaults are the reference simulator's, which holds
 // for every bundle that does not choose.
 struct CostModel {
@@ -144,6 +147,11 @@ struct CostModel {
   // Each prefill's attention is looked up by itself and the decodes' by itself, and the times are added,
   // instead of one look-up with all prefills pooled into one.
   bool sums_attention = false;
+
+  // What computing is multiplied by, in steps of more than kMostTokensOfASmallStep tokens and in the others: the
+  // machine of this moment against the one of the profile. 1 leaves every time as it is.
+  double large_step_factor = 1;
+  double small_step_factor = 1;
 
   bool operator==(const CostModel&) const = default;
 };

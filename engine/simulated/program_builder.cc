@@ -1,6 +1,7 @@
 #include "engine/simulated/program_builder.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "engine/base/error.h"
 
@@ -196,7 +197,25 @@ std::int64_t ProgramBuilder::BlocksOfStage(std::int64_t stage) const {
   return layers / instance_.pp + (extra ? 1 : 0);
 }
 
+namespace {
+
+void ScaleComputes(std::vector<Op>& ops, double factor) {
+  for (Op& op : ops) {
+    if (op.kind != OpKind::kCompute) continue;
+    op.amount = static_cast<std::int64_t>(std::nearbyint(static_cast<double>(op.amount) * factor));
+  }
+}
+
+void ScaleComputes(Program& program, double factor) {
+  if (factor == 1) return;
+  for (std::vector<Op>* ops : {&program.before, &program.block, &program.after}) ScaleComputes(*ops, factor);
+}
+
+}  // namespace
+
 std::vector<std::shared_ptr<const Program>> ProgramBuilder::Build(const BatchFigures& figures) const {
+  const double factor = figures.total_tokens > kMostTokensOfASmallStep ? cost_model_.large_step_factor
+                                                                       : cost_model_.small_step_factor;
   std::vector<std::shared_ptr<const Program>> programs;
   std::vector<std::int64_t> expert_times;
   if (instance_.model->moe()) expert_times = ExpertTimes(figures);
@@ -205,6 +224,7 @@ std::vector<std::shared_ptr<const Program>> ProgramBuilder::Build(const BatchFig
     for (std::int64_t rank = 0; rank < instance_.tp; ++rank) {
       auto program = std::make_shared<Program>(
           BuildOne(stage, rank, figures, expert_times[static_cast<std::size_t>(rank)]));
+      ScaleComputes(*program, factor);
       if (merges_computes_) MergeComputes(*program);
       programs.push_back(std::move(program));
     }
