@@ -7,8 +7,8 @@
 namespace plumbline {
 
 // Waits for absolute instants of CLOCK_MONOTONIC: sleeps on a timerfd until shortly before, then spins. A
-// sleep alone is 25-60 us late on an idle core and up to 200 us on a virtual one; the spin takes that away for
-// its share of a core, a quarter at 1,000 deadlines a second and nothing that matters at ten.
+// sleep alone is 25-60 us late on an idle core and up to 200 us on a virtual one; the spin takes that away
+// for its share of a core, a quarter at 1,000 deadlines a second and nothing that matters at ten.
 class DeadlineTimer {
  public:
   enum class Outcome { kDeadline, kWoken };

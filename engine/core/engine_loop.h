@@ -71,8 +71,8 @@ class EngineLoop {
 };
 
 // The engine around a loop: on a thread of its own and the monotonic clock, or in virtual time. Engine's
-// threading rules; ResetPrefixCache and RunStep wait for the end of the step under way. In virtual time a request
-// arrives when it is due, or at the time last advanced to if that is later; in real time when it is
+// threading rules; ResetPrefixCache and RunStep wait for the end of the step under way. In virtual time a
+// request arrives when it is due, or at the time last advanced to if that is later; in real time when it is
 // submitted.
 std::unique_ptr<Engine> MakeEngine(Facts facts, std::unique_ptr<EngineLoop> loop, TimeMode mode);
 

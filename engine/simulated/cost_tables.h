@@ -148,8 +148,8 @@ struct CostModel {
   // instead of one look-up with all prefills pooled into one.
   bool sums_attention = false;
 
-  // What computing is multiplied by, in steps of more than kMostTokensOfASmallStep tokens and in the others: the
-  // machine of this moment against the one of the profile. 1 leaves every time as it is.
+  // What computing is multiplied by, in steps of more than kMostTokensOfASmallStep tokens and in the others:
+  // the machine of this moment against the one of the profile. 1 leaves every time as it is.
   double large_step_factor = 1;
   double small_step_factor = 1;
 

@@ -173,7 +173,8 @@ class VllmEngine final : public Engine {
       const Frame frame = link_.Receive(timeout, "end of its boot");
       const std::string type = Word(frame, "type");
       if (type == "fatal") ThrowFatal(frame);
-      if (type == "ready") return VllmFacts(frame.message.contains("facts") ? frame.message["facts"] : Json());
+      if (type == "ready")
+        return VllmFacts(frame.message.contains("facts") ? frame.message["facts"] : Json());
     }
   }
 
