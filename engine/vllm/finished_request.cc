@@ -49,7 +49,10 @@ FinishedRequest::FinishedRequest(const Frame& frame) {
       json.Fail("tokens and times do not fill the message");
     }
     token_ids_.resize((frame.blob.size() - stamp_bytes) / sizeof(TokenId));
-    std::memcpy(token_ids_.data(), frame.blob.data(), token_ids_.size() * sizeof(TokenId));
+    // An empty vector has no address to copy to.
+    if (!token_ids_.empty()) {
+      std::memcpy(token_ids_.data(), frame.blob.data(), token_ids_.size() * sizeof(TokenId));
+    }
     if (stamps != 0 && static_cast<std::size_t>(stamps) != token_ids_.size())
       json.Fail("not one time a token");
     for (std::size_t i = 0; i < static_cast<std::size_t>(stamps); ++i) {

@@ -2,18 +2,14 @@
 
 #include <gtest/gtest.h>
 
-#include <cstring>
-
 #include "engine/base/error.h"
 
 namespace plumbline {
 namespace {
 
 std::string Blob(const std::vector<TokenId>& ids, const std::vector<double>& stamps = {}) {
-  std::string blob(ids.size() * sizeof(TokenId) + stamps.size() * sizeof(double), '\0');
-  std::memcpy(blob.data(), ids.data(), ids.size() * sizeof(TokenId));
-  std::memcpy(blob.data() + ids.size() * sizeof(TokenId), stamps.data(), stamps.size() * sizeof(double));
-  return blob;
+  std::string blob(reinterpret_cast<const char*>(ids.data()), ids.size() * sizeof(TokenId));
+  return blob.append(reinterpret_cast<const char*>(stamps.data()), stamps.size() * sizeof(double));
 }
 
 Json Message() {
