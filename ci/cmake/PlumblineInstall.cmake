@@ -46,6 +46,8 @@ foreach(program IN LISTS PLUMBLINE_INSTALLED_PROGRAMS)
     install(TARGETS ${program} RUNTIME DESTINATION bin)
   endif()
 endforeach()
+# What the vllm engine runs, beside the programs as in the build tree.
+install(FILES engine/vllm/plumbline_vllm_worker.py engine/vllm/plumbline_vllm_facts.py DESTINATION bin)
 foreach(plugin IN LISTS PLUMBLINE_INSTALLED_PLUGINS)
   if(TARGET ${plugin})
     install(TARGETS ${plugin} LIBRARY DESTINATION lib)

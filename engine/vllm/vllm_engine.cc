@@ -79,7 +79,6 @@ std::string Word(const Frame& frame, const char* key) {
 struct InFlight {
   EventSink* sink = nullptr;
   TimeNs sent_ns = 0;
-  std::int64_t output_toks = 0;
 };
 
 class VllmEngine final : public Engine {
@@ -101,8 +100,9 @@ class VllmEngine final : public Engine {
   const Facts& facts() const override { return facts_; }
 
   void Submit(std::vector<Request> requests, EventSink& sink) override {
-    Json list = Json::array();
+    Json messages = Json::array();
     std::string ids;
+    std::vector<RequestId> accepted;
     const TimeNs now_ns = clock_.NowNs();
     const std::scoped_lock submitting(submit_mutex_);
     for (const Request& request : requests) {
@@ -110,19 +110,18 @@ class VllmEngine final : public Engine {
         DeliverEnd(sink, request.id, FinishReason::kRefused, refusal);
         continue;
       }
-      list.push_back(RequestMessage(request));
+      accepted.push_back(request.id);
+      messages.push_back(RequestMessage(request));
       ids.append(reinterpret_cast<const char*>(request.prompt_token_ids.data()),
                  request.prompt_token_ids.size() * sizeof(TokenId));
     }
     {
       const std::scoped_lock lock(mutex_);
       ThrowIfDead();
-      for (const Json& request : list) {
-        in_flight_[request["id"].get<RequestId>()] = {&sink, now_ns,
-                                                      request["output_toks"].get<std::int64_t>()};
-      }
+      for (const RequestId id : accepted) in_flight_[id] = {&sink, now_ns};
     }
-    if (!list.empty()) link_.Send(EncodeFrame(Json{{"type", "submit"}, {"requests", std::move(list)}}, ids));
+    if (accepted.empty()) return;
+    link_.Send(EncodeFrame(Json{{"type", "submit"}, {"requests", std::move(messages)}}, ids));
   }
 
   void Cancel(RequestId id) override { link_.Send(EncodeFrame(Json{{"type", "cancel"}, {"id", id}})); }

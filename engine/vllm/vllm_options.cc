@@ -3,6 +3,7 @@
 #include <charconv>
 #include <cstdlib>
 
+#include "engine/api/engine_arguments.h"
 #include "engine/base/error.h"
 #include "engine/process/child.h"
 
@@ -26,34 +27,22 @@ Json ValueOf(const std::string& text) {
       {.field = "--engine-arg " + key, .value = value, .problem = "cannot be used", .accepted = accepted});
 }
 
-// The arguments of the reference harness, and its two compiler switches: compute and communication stay
-// apart, as the simulator has them.
-Json EngineArguments(const EngineSpec& spec) {
-  Json arguments = {
-      {"model", spec.model},
-      {"tensor_parallel_size", spec.tensor_parallel_size},
-      {"data_parallel_size", spec.data_parallel_size},
-      {"enable_expert_parallel", spec.enable_expert_parallel},
-      {"disable_custom_all_reduce", spec.disable_custom_all_reduce},
-      {"max_num_seqs", spec.max_num_seqs},
-      {"max_num_batched_tokens", spec.max_num_batched_tokens},
-      {"dtype", spec.dtype},
-      {"kv_cache_dtype", spec.kv_cache_dtype},
-      {"seed", spec.seed},
-      {"load_format", spec.load_format},
-      {"skip_tokenizer_init", spec.skip_tokenizer_init},
-      {"enforce_eager", spec.enforce_eager},
-      {"compilation_config", {{"pass_config", {{"fuse_allreduce_rms", false}, {"fuse_gemm_comms", false}}}}},
-  };
-  if (spec.max_model_len) arguments["max_model_len"] = *spec.max_model_len;
-  if (spec.kv_cache_memory_bytes) arguments["kv_cache_memory_bytes"] = *spec.kv_cache_memory_bytes;
-  if (spec.block_size) arguments["block_size"] = *spec.block_size;
-  if (!spec.enable_prefix_caching) arguments["enable_prefix_caching"] = false;
-  if (!spec.enable_chunked_prefill) arguments["enable_chunked_prefill"] = false;
+// What vLLM is asked for: the harness's arguments, its own defaults where nobody asked, and the harness's two
+// compiler switches: compute and communication stay apart, as the simulator has them.
+Json VllmArguments(const EngineSpec& spec) {
+  Json arguments = Json::object();
+  const Json asked = EngineArguments(spec);
+  for (const auto& [name, value] : asked.items()) {
+    const bool left_to_vllm = name == "enable_prefix_caching" || name == "enable_chunked_prefill";
+    if (value.is_null() || (left_to_vllm && value == true)) continue;
+    arguments[name] = value;
+  }
   if (!spec.reserve_full_isl) arguments["scheduler_reserve_full_isl"] = false;
   if (spec.long_prefill_token_threshold > 0) {
     arguments["long_prefill_token_threshold"] = spec.long_prefill_token_threshold;
   }
+  arguments["compilation_config"] = {
+      {"pass_config", {{"fuse_allreduce_rms", false}, {"fuse_gemm_comms", false}}}};
   return arguments;
 }
 
@@ -63,7 +52,7 @@ VllmOptions ParseVllmSpec(const EngineSpec& spec) {
   VllmOptions options;
   options.python = PythonOf(spec);
   options.log_folder = spec.log_folder;
-  options.engine_arguments = EngineArguments(spec);
+  options.engine_arguments = VllmArguments(spec);
   for (const auto& [key, value] : spec.extra) {
     if (key == "token-times") {
       if (value != "true" && value != "false") ThrowArgument(key, value, "true, false");

@@ -29,6 +29,9 @@ status=0
 build/reversing_suite build --benchmark_filter=nothing_of_this_name || status=$?
 [ $status = 2 ] || fail "a filter that matches nothing ended with $status instead of 2"
 
+for beside in plumb_guard plumbline_vllm_worker.py plumbline_vllm_facts.py; do
+  [ -f "installed/bin/$beside" ] || fail "the vllm engine needs $beside, which is not installed"
+done
 installed/bin/plumb --version || fail "the installed plumb does not start"
 echo '{"input_toks": 3, "output_toks": 4, "arrival_time_ns": 0, "input_tok_ids": [7, 8, 9]}' >workload.jsonl
 run=(installed/bin/plumb run --model none --dataset workload.jsonl --save-output-ids)
