@@ -33,6 +33,7 @@ const std::map<std::string, Parts>& Allowed() {
       {"fixtures/workload", {"engine/base", "engine/clock", "engine/api", "fixtures/record"}},
       {"fixtures/judge", {"engine/base", "fixtures/record"}},
       {"fixtures/run", {"engine/base", "fixtures/record"}},
+      {"fixtures/compare", {"engine/base", "fixtures/record", "fixtures/judge", "fixtures/run"}},
       {"fixtures/report", {"engine/base", "engine/process", "fixtures/record", "fixtures/judge"}},
       {"fixtures/replay",
        {"engine/base", "engine/clock", "engine/api", "fixtures/record", "fixtures/workload"}},
@@ -46,7 +47,7 @@ const std::map<std::string, Parts>& Allowed() {
       {"fixtures",
        {"engine/base", "engine/clock", "engine/api", "fixtures/record", "fixtures/workload",
         "fixtures/replay", "fixtures/run", "fixtures/judge", "fixtures/report", "fixtures/profile",
-        "fixtures/load"}},
+        "fixtures/load", "fixtures/compare"}},
   };
   return allowed;
 }
